@@ -1,0 +1,1 @@
+"""The peers, each behind the same two commands: `train` and `tag`."""

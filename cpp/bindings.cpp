@@ -1,0 +1,781 @@
+// The Python face of the core, and the only file that knows nanobind. Arguments are checked here,
+// once; the loops below run without the GIL on arrays that Python owns.
+#include <nanobind/nanobind.h>
+#include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include <optional>
+
+#include "nbest.hpp"
+#include "index_builder.hpp"
+#include "trainers/registry.hpp"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace adaptag;
+
+namespace {
+
+template <class T, int D = 1>
+using In = nb::ndarray<const T, nb::ndim<D>, nb::c_contig, nb::device::cpu>;
+template <class T, int D = 1>
+using Out = nb::ndarray<T, nb::ndim<D>, nb::c_contig, nb::device::cpu>;
+
+// A view of an array, empty where the argument is None.
+template <class T, class... Rest>
+std::span<const T> span(const nb::ndarray<const T, Rest...>& a) {
+  return {a.data(), a.size()};
+}
+template <class T, class... Rest>
+std::span<const T> span(const std::optional<nb::ndarray<const T, Rest...>>& a) {
+  return a ? span(*a) : std::span<const T>{};
+}
+
+// Hands a vector over to NumPy without copying it.
+template <class T>
+auto numpy(std::vector<T>&& data, std::vector<size_t> shape = {}) {
+  if (shape.empty()) shape.push_back(data.size());
+  auto* kept = new std::vector<T>(std::move(data));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  return nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner);
+}
+
+auto numpy(std::vector<Span>&& cells, std::vector<size_t> shape) {
+  auto* kept = new std::vector<Span>(std::move(cells));
+  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Span>*>(p); });
+  shape.push_back(2);
+  return nb::ndarray<nb::numpy, uint32_t>(reinterpret_cast<uint32_t*>(kept->data()), shape.size(),
+                                          shape.data(), owner);
+}
+
+std::string_view as_text(const In<uint8_t>& a) {
+  return {reinterpret_cast<const char*>(a.data()), a.size()};
+}
+
+// ---- corpus ---------------------------------------------------------------------------------
+
+// Cells [T, C, 2] of a text, checked to lie inside it.
+class CellView {
+ public:
+  CellView(const In<uint8_t>& text, const In<uint32_t, 3>& cells)
+      : text_(as_text(text)), cells_(cells.data()), n_columns_(cells.shape(1)) {
+    if (cells.shape(2) != 2) throw std::invalid_argument("cells: the last dimension must be 2");
+    for (size_t k = 0; k < cells.size(); k += 2)
+      if (cells_[k] > cells_[k + 1] || cells_[k + 1] > text_.size())
+        throw std::invalid_argument("cells: a span lies outside the text");
+  }
+  std::string_view operator()(int64_t t, int column) const {
+    const uint32_t* cell = cells_ + (size_t(t) * n_columns_ + column) * 2;
+    return text_.substr(cell[0], cell[1] - cell[0]);
+  }
+  size_t n_columns() const { return n_columns_; }
+
+ private:
+  std::string_view text_;
+  const uint32_t* cells_;
+  size_t n_columns_;
+};
+
+nb::tuple read_columns(In<uint8_t> text, std::string name, std::string separator,
+                       std::string comment, bool skip_docstart, size_t first_line) {
+  ColumnOptions options{separator.empty() ? '\0' : separator[0], comment, skip_docstart, first_line};
+  Columns out;
+  {
+    nb::gil_scoped_release release;
+    out = parse_columns(as_text(text), name, options);
+  }
+  const size_t T = out.lines.size();
+  return nb::make_tuple(numpy(std::move(out.cells), {T, out.n_columns}),
+                        numpy(std::move(out.sentences)), numpy(std::move(out.lines)));
+}
+
+nb::tuple read_attributes(In<uint8_t> text, std::string name) {
+  Attributes out;
+  {
+    nb::gil_scoped_release release;
+    out = parse_attributes(as_text(text), name);
+  }
+  const size_t T = out.lines.size(), F = out.cells.size();
+  std::vector<uint8_t> unescaped(out.text.begin(), out.text.end());
+  return nb::make_tuple(numpy(std::move(unescaped)), numpy(std::move(out.cells), {F, 1}),
+                        numpy(std::move(out.values)), numpy(std::move(out.positions)),
+                        numpy(std::move(out.labels), {T, 1}), numpy(std::move(out.sentences)),
+                        numpy(std::move(out.lines)));
+}
+
+// One token of Python data: a string, or a sequence of strings. Appends its cells; returns how many.
+std::string_view utf8(nb::handle s) {
+  Py_ssize_t n = 0;
+  const char* p = PyUnicode_AsUTF8AndSize(s.ptr(), &n);
+  if (!p) throw nb::python_error();
+  return {p, size_t(n)};
+}
+
+size_t append_token(nb::handle token, std::vector<uint8_t>& text, std::vector<Span>& cells) {
+  const auto append = [&](nb::handle s) {
+    if (!PyUnicode_Check(s.ptr()))
+      throw nb::type_error("a token must be a string or a sequence of strings, one per column");
+    const std::string_view cell = utf8(s);
+    const auto begin = uint32_t(text.size());
+    text.insert(text.end(), cell.begin(), cell.end());
+    cells.push_back({begin, uint32_t(text.size())});
+  };
+  if (PyUnicode_Check(token.ptr())) {
+    append(token);
+    return 1;
+  }
+  size_t n = 0;
+  for (nb::handle s : token) {
+    append(s);
+    ++n;
+  }
+  return n;
+}
+
+// Sentences of Python tokens as one text with cells, all tokens of equal width.
+struct Packed {
+  std::vector<uint8_t> text;
+  std::vector<Span> cells;
+  std::vector<int64_t> sentences{0};
+  size_t n_columns = 0;
+
+  void add_sentence(nb::handle sentence) {
+    for (nb::handle token : sentence) {
+      const size_t n = append_token(token, text, cells);
+      if (n_columns == 0) n_columns = n;
+      if (n != n_columns || n == 0) {
+        const size_t where = sentences.size(), position = count_ - sentences.back() + 1;
+        throw std::invalid_argument("sentence " + std::to_string(where) + ", token " +
+                                    std::to_string(position) + ": " + std::to_string(n) +
+                                    " columns; the first token has " + std::to_string(n_columns));
+      }
+      ++count_;
+    }
+    if (text.size() > 0xFFFFFFF0u) throw std::length_error("more than 4 GiB of tokens in one call");
+    sentences.push_back(count_);
+  }
+  std::string_view operator()(int64_t t, int column) const {
+    const Span c = cells[size_t(t) * n_columns + column];
+    return {reinterpret_cast<const char*>(text.data()) + c.begin, c.end - c.begin};
+  }
+
+ private:
+  int64_t count_ = 0;
+};
+
+nb::tuple pack_columns(nb::handle sentences) {
+  Packed out;
+  for (nb::handle sentence : sentences) out.add_sentence(sentence);
+  const auto T = size_t(out.sentences.back());
+  return nb::make_tuple(numpy(std::move(out.text)), numpy(std::move(out.cells), {T, out.n_columns}),
+                        numpy(std::move(out.sentences)));
+}
+
+// Numbers of the strings in one column; names not in `known` are added behind it.
+nb::tuple number_labels(In<uint8_t> text, In<uint32_t, 3> cells, int column,
+                        std::vector<std::string> known) {
+  const CellView cell(text, cells);
+  const size_t T = cells.shape(0);
+  if (T > 0 && (column < 0 || size_t(column) >= cell.n_columns()))
+    throw std::invalid_argument("cells: no such column");
+  Vocabulary names;
+  for (const std::string& name : known) names.intern(name);
+  std::vector<int32_t> ids(T);
+  for (size_t t = 0; t < T; ++t) ids[t] = int32_t(names.intern(cell(int64_t(t), column)));
+  nb::list all;
+  for (uint32_t id = 0; id < names.size(); ++id) {
+    const std::string_view s = names.view()[id];
+    all.append(nb::str(s.data(), s.size()));
+  }
+  return nb::make_tuple(numpy(std::move(ids)), all);
+}
+
+// The lines of the text with one or two columns added: a number where given, then the label.
+nb::bytes write_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences,
+                        In<int32_t> labels, std::vector<std::string> names,
+                        std::optional<In<float>> numbers) {
+  const CellView cell(text, cells);
+  const std::string_view all = as_text(text);
+  Dataset::check_offsets(span(sentences), labels.size(), "sentence");
+  if (labels.size() != cells.shape(0) || (numbers && numbers->size() != labels.size()))
+    throw std::invalid_argument("one label is needed for each token");
+  for (const int32_t y : span(labels))
+    if (y < 0 || size_t(y) >= names.size()) throw std::invalid_argument("a label is out of range");
+  std::string out;
+  {
+    nb::gil_scoped_release release;
+    out.reserve(all.size() + labels.size() * 8);
+    char number[32];
+    for (size_t i = 0; i + 1 < sentences.size(); ++i) {
+      for (int64_t t = sentences.data()[i]; t < sentences.data()[i + 1]; ++t) {
+        const std::string_view first = cell(t, 0), last = cell(t, int(cell.n_columns()) - 1);
+        const std::string_view line(first.data(), last.data() + last.size() - first.data());
+        const char separator = cell.n_columns() > 1 && line.find('\t') == line.npos ? ' ' : '\t';
+        out.append(line);
+        if (numbers) {
+          out.push_back(separator);
+          out.append(number, std::snprintf(number, sizeof number, "%.6f", numbers->data()[t]));
+        }
+        out.push_back(separator);
+        out.append(names[labels.data()[t]]);
+        out.push_back('\n');
+      }
+      out.push_back('\n');
+    }
+  }
+  return nb::bytes(out.data(), out.size());
+}
+
+// ---- features -------------------------------------------------------------------------------
+
+using PyLine = std::tuple<int, uint32_t, std::vector<std::tuple<int, int>>>;
+using PyColumn = std::tuple<int, std::string, int>;
+
+Program make_program(const std::vector<PyColumn>& columns, const std::vector<PyLine>& lines,
+                     int attribute_skeleton) {
+  static const std::pair<std::string_view, Transform> transforms[] = {
+      {"x", Transform::identity},
+      {"lower", Transform::lower},
+      {"shape", Transform::shape},
+      {"prefix", Transform::prefix},
+      {"suffix", Transform::suffix}};
+  std::vector<Column> out_columns;
+  for (const auto& [source, name, length] : columns) {
+    const auto* found = std::find_if(std::begin(transforms), std::end(transforms),
+                                     [&](const auto& t) { return t.first == name; });
+    if (found == std::end(transforms) || source < 0)
+      throw std::invalid_argument("template: unknown macro %" + name);
+    out_columns.push_back({source, found->second, length});
+  }
+  std::vector<Line> out_lines;
+  for (const auto& [kind, skeleton, macros] : lines) {
+    Line line{kind, skeleton, {}};
+    for (const auto& [row, column] : macros) line.macros.push_back({row, column});
+    out_lines.push_back(std::move(line));
+  }
+  return Program(std::move(out_columns), std::move(out_lines), attribute_skeleton);
+}
+
+void check_columns(const Program& program, size_t n_columns, size_t T) {
+  if (T > 0 && n_columns < size_t(program.n_columns))
+    throw std::invalid_argument(std::to_string(n_columns) + " columns; the template needs " +
+                                std::to_string(program.n_columns));
+}
+
+struct PyIndexBuilder {
+  explicit PyIndexBuilder(const Program& p) : program(p), builder(p) {}
+
+  void add_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences) {
+    const CellView cell(text, cells);
+    check_columns(program, cell.n_columns(), cells.shape(0));
+    Dataset::check_offsets(span(sentences), cells.shape(0), "sentence");
+    nb::gil_scoped_release release;
+    builder.add(span(sentences), cell);
+  }
+  void add_attributes(In<uint8_t> text, In<uint32_t, 3> cells, In<float> values,
+                      In<int64_t> positions, In<int64_t> sentences) {
+    const CellView cell(text, cells);
+    Dataset::check_offsets(span(positions), cells.shape(0), "position");
+    Dataset::check_offsets(span(sentences), positions.size() - 1, "sentence");
+    if (values.size() != cells.shape(0)) throw std::invalid_argument("one value for each attribute");
+    nb::gil_scoped_release release;
+    builder.add_attributes(
+        span(sentences), span(positions), [&](int64_t k) { return cell(k, 0); }, span(values));
+  }
+  nb::dict freeze(uint32_t cutoff) {
+    {
+      nb::gil_scoped_release release;
+      builder.freeze(cutoff);
+    }
+    nb::dict out;
+    out["n_of_kind"] = nb::make_tuple(builder.n_of_kind[0], builder.n_of_kind[1], builder.n_of_kind[2]);
+    const size_t P = builder.counts.size(), V = builder.vocabulary.size();
+    out["slots"] = numpy(std::vector<uint64_t>(builder.slots()));
+    out["keys"] = numpy(std::move(builder.keys), {P, size_t(program.arity) + 1});
+    out["counts"] = numpy(std::move(builder.counts));
+    out["derived"] = numpy(std::move(builder.derived), {program.columns.size(), V});
+    out["vocabulary_bytes"] = numpy(std::move(builder.vocabulary.bytes));
+    out["vocabulary_offsets"] = numpy(std::move(builder.vocabulary.offsets));
+    out["vocabulary_slots"] = numpy(std::move(builder.vocabulary.slots));
+    out["positions"] = numpy(std::move(builder.positions));
+    out["predicates"] = numpy(std::move(builder.predicates));
+    out["values"] = numpy(std::move(builder.values));
+    return out;
+  }
+
+  Program program;
+  IndexBuilder builder;
+};
+
+// Holds the arrays that the index looks into.
+struct PyFeatureIndex {
+  PyFeatureIndex(const Program& program, In<uint8_t> bytes, In<uint32_t> offsets,
+                 In<uint64_t> vocabulary_slots, In<uint32_t, 2> derived, In<uint64_t> slots,
+                 uint32_t n_predicates)
+      : kept{bytes, offsets, vocabulary_slots, derived, slots},
+        index(program, {span(bytes), span(offsets), span(vocabulary_slots)}, span(derived),
+              span(slots), n_predicates) {}
+
+  nb::tuple encode_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences) const {
+    const CellView cell(text, cells);
+    check_columns(index.program(), cell.n_columns(), cells.shape(0));
+    Dataset::check_offsets(span(sentences), cells.shape(0), "sentence");
+    FeatureIndex::Scratch s;
+    s.offsets.push_back(0);
+    {
+      nb::gil_scoped_release release;
+      for (size_t i = 0; i + 1 < sentences.size(); ++i) {
+        const int64_t first = sentences.data()[i];
+        index.encode(
+            int(sentences.data()[i + 1] - first),
+            [&](int t, int column) { return cell(first + t, column); }, s);
+      }
+    }
+    return nb::make_tuple(numpy(std::move(s.offsets)), numpy(std::move(s.predicates)));
+  }
+  nb::tuple encode_attributes(In<uint8_t> text, In<uint32_t, 3> cells, In<float> values,
+                              In<int64_t> positions, In<int64_t> sentences) const {
+    const CellView cell(text, cells);
+    Dataset::check_offsets(span(positions), cells.shape(0), "position");
+    Dataset::check_offsets(span(sentences), positions.size() - 1, "sentence");
+    if (values.size() != cells.shape(0)) throw std::invalid_argument("one value for each attribute");
+    if (index.program().attribute_skeleton < 0)
+      throw std::invalid_argument("the template is for columns, not for attributes");
+    FeatureIndex::Scratch s;
+    s.offsets.push_back(0);
+    {
+      nb::gil_scoped_release release;
+      for (size_t i = 0; i + 1 < sentences.size(); ++i) {
+        const int64_t first = sentences.data()[i];
+        index.encode_attributes(
+            int(sentences.data()[i + 1] - first), positions.data() + first,
+            [&](int64_t k) { return cell(k, 0); }, values.data(), s);
+      }
+    }
+    return nb::make_tuple(numpy(std::move(s.offsets)), numpy(std::move(s.predicates)),
+                          numpy(std::move(s.values)));
+  }
+
+  std::tuple<In<uint8_t>, In<uint32_t>, In<uint64_t>, In<uint32_t, 2>, In<uint64_t>> kept;
+  FeatureIndex index;
+};
+
+// ---- dataset --------------------------------------------------------------------------------
+
+struct PyDataset {
+  PyDataset(const Layout& layout, In<int64_t> sentences, In<int64_t> positions,
+            In<uint32_t> predicates, std::optional<In<float>> values,
+            std::optional<In<int32_t>> labels)
+      : kept{sentences, positions, predicates, values, labels},
+        layout(layout),
+        data{span(sentences), span(positions), span(predicates), span(values), span(labels)} {
+    data.validate(layout);
+  }
+  void check(const Layout& other) const {
+    if (other.n_labels != layout.n_labels || other.n_node != layout.n_node ||
+        other.n_both != layout.n_both || other.n_edge != layout.n_edge)
+      throw std::invalid_argument("the dataset was encoded for another model");
+  }
+  void check_labelled() const {
+    if (data.labels.empty() && data.positions.size() > 1)
+      throw std::invalid_argument("the dataset has no labels");
+  }
+
+  std::tuple<In<int64_t>, In<int64_t>, In<uint32_t>, std::optional<In<float>>,
+             std::optional<In<int32_t>>>
+      kept;
+  Layout layout;
+  Dataset data;
+};
+
+void check_weights(const Layout& layout, size_t n) {
+  if (n != layout.n_weights())
+    throw std::invalid_argument(std::to_string(n) + " weights; the model needs " +
+                                std::to_string(layout.n_weights()));
+}
+
+// ---- training -------------------------------------------------------------------------------
+
+nb::list list_algorithms() {
+  nb::list all;
+  for_each_algorithm([&]<class A>() {
+    const Declaration d = A::declaration();
+    const auto text = [](std::string_view s) { return nb::str(s.data(), s.size()); };
+    nb::dict one;
+    one["name"] = text(d.name);
+    one["objective"] = text(d.objective);
+    one["advice"] = text(d.advice);
+    nb::list parameters, row, clock;
+    for (const Parameter& p : d.parameters)
+      parameters.append(nb::make_tuple(text(p.name), p.initial, text(p.bounds), text(p.help)));
+    for (const Field& f : d.row) row.append(nb::make_tuple(text(f.name), text(f.dtype)));
+    for (const Field& f : d.clock) clock.append(nb::make_tuple(text(f.name), text(f.dtype)));
+    one["parameters"] = parameters;
+    one["row"] = row;
+    one["clock"] = clock;
+    all.append(one);
+  });
+  return all;
+}
+
+// One run of one algorithm on arrays that stay Python's: weights, state rows and the clock.
+class PyTraining {
+ public:
+  PyTraining(std::string name, const Layout& layout, std::vector<double> values, size_t n_samples,
+             Out<float> weights, Out<uint8_t, 2> rows, Out<uint8_t> clock)
+      : layout_(layout), kept_{weights, rows, clock} {
+    check_weights(layout, weights.size());
+    if (n_samples == 0) throw std::invalid_argument("no sentences to train on");
+    for_each_algorithm([&]<class A>() {
+      if (A::declaration().name != name) return;
+      if (values.size() != A::declaration().parameters.size() ||
+          rows.shape(0) != layout.n_predicates() || rows.shape(1) != sizeof(typename A::Row) ||
+          clock.size() != sizeof(typename A::Clock))
+        throw std::invalid_argument("the state does not fit the algorithm " + name);
+      A algorithm(values, n_samples, reinterpret_cast<typename A::Row*>(rows.data()),
+                  reinterpret_cast<typename A::Clock*>(clock.data()));
+      with_width(layout.width, [&]<int W>() {
+        training_ = std::make_unique<TrainingWith<A, W>>(layout, weights.data(), algorithm);
+      });
+    });
+    if (!training_) throw std::invalid_argument("unknown algorithm " + name);
+  }
+
+  nb::tuple run(const PyDataset& dataset, In<uint32_t> order) {
+    dataset.check(layout_);
+    dataset.check_labelled();
+    for (const uint32_t i : span(order))
+      if (i >= dataset.data.size()) throw std::invalid_argument("order: no such sentence");
+    Totals totals;
+    {
+      nb::gil_scoped_release release;
+      totals = training_->run(dataset.data, span(order));
+    }
+    return nb::make_tuple(totals.loss, totals.expected_correct, totals.tokens);
+  }
+  void flush() {
+    nb::gil_scoped_release release;
+    training_->flush();
+  }
+
+ private:
+  Layout layout_;
+  std::tuple<Out<float>, Out<uint8_t, 2>, Out<uint8_t>> kept_;
+  std::unique_ptr<Training> training_;
+};
+
+double py_objective(const Layout& layout, const PyDataset& dataset, In<float> weights,
+                    Out<double> gradient) {
+  dataset.check(layout);
+  dataset.check_labelled();
+  check_weights(layout, weights.size());
+  check_weights(layout, gradient.size());
+  nb::gil_scoped_release release;
+  return with_width(layout.width, [&]<int W>() {
+    return objective<W>(dataset.data, layout, weights.data(), gradient.data());
+  });
+}
+
+// ---- decoding -------------------------------------------------------------------------------
+
+// Weights ready to decode with; shared by threads, which bring their own working memory.
+class PyDecoder {
+ public:
+  PyDecoder(const Layout& layout, In<float> weights, const PyFeatureIndex* index,
+            std::vector<std::string> labels)
+      : layout_(layout), weights_(weights), index_(index->index) {
+    check_weights(layout, weights.size());
+    if (labels.size() != size_t(layout.n_labels))
+      throw std::invalid_argument("labels: one name is needed for each label");
+    for (const std::string& name : labels) names_.append(nb::str(name.c_str(), name.size()));
+  }
+
+  nb::list tag(nb::handle sentence) const {
+    Packed packed;
+    packed.add_sentence(sentence);
+    return nb::borrow<nb::list>(tag_packed(packed)[0]);
+  }
+  nb::list tag_all(nb::handle sentences) const {
+    Packed packed;
+    for (nb::handle sentence : sentences) packed.add_sentence(sentence);
+    return tag_packed(packed);
+  }
+
+  auto viterbi_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences,
+                       std::optional<In<uint8_t, 2>> legal) const {
+    const CellView cell(text, cells);
+    check_columns(index_.program(), cell.n_columns(), cells.shape(0));
+    Dataset::check_offsets(span(sentences), cells.shape(0), "sentence");
+    const Constraints constraints = checked(legal);
+    std::vector<int32_t> labels(cells.shape(0));
+    {
+      nb::gil_scoped_release release;
+      decode_columns(span(sentences), cell, constraints, labels.data());
+    }
+    return numpy(std::move(labels));
+  }
+  auto viterbi(const PyDataset& dataset, std::optional<In<uint8_t, 2>> legal,
+               std::optional<In<uint8_t, 2>> allowed) const {
+    std::vector<int32_t> labels(dataset.data.positions.size() - 1);
+    run(dataset, legal, allowed, [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t, int64_t first) {
+      lattice.viterbi(labels.data() + first);
+    });
+    return numpy(std::move(labels));
+  }
+  // P(y_t = y | x) [T, Y] and log Z [N].
+  nb::tuple marginals(const PyDataset& dataset, std::optional<In<uint8_t, 2>> legal,
+                      std::optional<In<uint8_t, 2>> allowed) const {
+    const size_t T = dataset.data.positions.size() - 1, Y = layout_.n_labels;
+    std::vector<float> p(T * Y);
+    std::vector<double> log_z(dataset.data.size());
+    run(dataset, legal, allowed, [&]<int W>(Lattice<W>& lattice, const Sentence& s, size_t i, int64_t first) {
+      log_z[i] = lattice.expectations();
+      for (int t = 0; t < s.length; ++t)
+        std::copy_n(lattice.node_p.begin() + size_t(t) * lattice.width(), Y,
+                    p.begin() + (first + t) * Y);
+    });
+    return nb::make_tuple(numpy(std::move(p), {T, Y}), numpy(std::move(log_z)));
+  }
+  // log P(y | x) [N] of the dataset's own labels.
+  auto log_probabilities(const PyDataset& dataset, std::optional<In<uint8_t, 2>> legal) const {
+    dataset.check_labelled();
+    std::vector<double> out(dataset.data.size());
+    run(dataset, legal, {}, [&]<int W>(Lattice<W>& lattice, const Sentence& s, size_t i, int64_t) {
+      const double log_z = lattice.expectations();
+      out[i] = lattice.path_score(s.labels) - log_z;
+    });
+    return numpy(std::move(out));
+  }
+  // For each sentence its n best paths [k, T] and their log-probabilities [k].
+  nb::list n_best(const PyDataset& dataset, int n, std::optional<In<uint8_t, 2>> legal,
+                  std::optional<In<uint8_t, 2>> allowed) const {
+    std::vector<std::vector<int32_t>> paths(dataset.data.size());
+    std::vector<std::vector<double>> scores(dataset.data.size());
+    run(dataset, legal, allowed, [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t i, int64_t) {
+      adaptag::n_best(lattice, n, paths[i], scores[i]);
+      const double log_z = lattice.expectations();
+      for (double& score : scores[i]) score -= log_z;
+    });
+    nb::list out;
+    for (size_t i = 0; i < paths.size(); ++i) {
+      const size_t k = scores[i].size();
+      out.append(nb::make_tuple(numpy(std::move(paths[i]), {k, k ? paths[i].size() / k : 0}),
+                                numpy(std::move(scores[i]))));
+    }
+    return out;
+  }
+  // P(a chunk of type c covers [first, last]) for rows (sentence, first, last, c), sentences rising.
+  auto segment_probabilities(const PyDataset& dataset, In<int64_t, 2> segments, In<int32_t> type_of,
+                             In<uint8_t, 2> starts, In<uint8_t, 2> ends,
+                             std::optional<In<uint8_t, 2>> legal) const {
+    const size_t Y = layout_.n_labels, S = segments.shape(0);
+    checked(starts);
+    checked(ends);
+    if (segments.shape(1) != 4 || type_of.size() != Y)
+      throw std::invalid_argument("segments: rows are (sentence, first, last, type)");
+    const auto row = [&](size_t k) { return segments.data() + 4 * k; };
+    for (size_t k = 0; k < S; ++k) {
+      const int64_t i = row(k)[0];
+      if (i < 0 || size_t(i) >= dataset.data.size() || (k > 0 && i < row(k - 1)[0]) ||
+          row(k)[1] < 0 || row(k)[2] < row(k)[1] || row(k)[2] >= dataset.data[i].length)
+        throw std::invalid_argument("segments: a row lies outside its sentence or out of order");
+    }
+    std::vector<double> out(S);
+    size_t k = 0;
+    run(dataset, legal, {}, [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t i, int64_t) {
+      if (k == S || size_t(row(k)[0]) != i) return;
+      lattice.log_forward_backward();
+      std::vector<uint8_t> of_type(Y);
+      for (; k < S && size_t(row(k)[0]) == i; ++k) {
+        for (size_t y = 0; y < Y; ++y) of_type[y] = type_of.data()[y] == row(k)[3];
+        out[k] = lattice.segment_probability(int(row(k)[1]), int(row(k)[2]), of_type.data(),
+                                             starts.data(), ends.data());
+      }
+    });
+    return numpy(std::move(out));
+  }
+
+ private:
+  Constraints checked(const std::optional<In<uint8_t, 2>>& legal) const {
+    const size_t n = layout_.n_labels + 1;
+    if (legal && (legal->shape(0) != n || legal->shape(1) != n))
+      throw std::invalid_argument("legal: the shape must be [labels + 1, labels + 1]");
+    return {nullptr, legal ? legal->data() : nullptr};
+  }
+
+  // Scores every sentence and calls f(lattice, sentence, number, first position), without the GIL.
+  template <class F>
+  void run(const PyDataset& dataset, const std::optional<In<uint8_t, 2>>& legal,
+           const std::optional<In<uint8_t, 2>>& allowed, F&& f) const {
+    dataset.check(layout_);
+    const Dataset& data = dataset.data;
+    const size_t Y = layout_.n_labels;
+    Constraints constraints = checked(legal);
+    if (allowed && (allowed->shape(0) != data.positions.size() - 1 || allowed->shape(1) != Y))
+      throw std::invalid_argument("allowed: the shape must be [tokens, labels]");
+    nb::gil_scoped_release release;
+    with_width(layout_.width, [&]<int W>() {
+      Lattice<W> lattice(layout_);
+      for (size_t i = 0; i < data.size(); ++i) {
+        const Sentence s = data[i];
+        if (s.length == 0) continue;
+        lattice.score(s, weights_.data());
+        if (allowed) constraints.allowed = allowed->data() + size_t(data.sentences[i]) * Y;
+        lattice.constrain(constraints);
+        f.template operator()<W>(lattice, s, i, data.sentences[i]);
+      }
+    });
+  }
+
+  // Encodes and decodes sentence by sentence: nothing is kept but the labels.
+  template <class Cell>
+  void decode_columns(std::span<const int64_t> sentences, Cell&& cell,
+                      const Constraints& constraints, int32_t* labels) const {
+    with_width(layout_.width, [&]<int W>() {
+      Lattice<W> lattice(layout_);
+      FeatureIndex::Scratch s;
+      for (size_t i = 0; i + 1 < sentences.size(); ++i) {
+        const int64_t first = sentences[i];
+        const int T = int(sentences[i + 1] - first);
+        if (T == 0) continue;
+        s.predicates.clear();
+        s.offsets.assign(1, 0);
+        index_.encode(T, [&](int t, int column) { return cell(first + t, column); }, s);
+        for (const uint32_t id : s.predicates) __builtin_prefetch(weights_.data() + layout_.row(id));
+        lattice.score({T, s.offsets.data(), s.predicates.data(), nullptr, nullptr}, weights_.data());
+        lattice.constrain(constraints);
+        lattice.viterbi(labels + first);
+      }
+    });
+  }
+
+  nb::list tag_packed(const Packed& packed) const {
+    check_columns(index_.program(), packed.n_columns, packed.cells.size());
+    std::vector<int32_t> labels(size_t(packed.sentences.back()));
+    {
+      nb::gil_scoped_release release;
+      decode_columns(packed.sentences, packed, {}, labels.data());
+    }
+    nb::list out;
+    for (size_t i = 0; i + 1 < packed.sentences.size(); ++i) {
+      const int64_t first = packed.sentences[i], n = packed.sentences[i + 1] - first;
+      nb::object one = nb::steal<nb::object>(PyList_New(n));
+      if (!one.is_valid()) throw nb::python_error();
+      for (int64_t t = 0; t < n; ++t)
+        PyList_SET_ITEM(one.ptr(), t, nb::object(names_[labels[first + t]]).release().ptr());
+      out.append(one);
+    }
+    return out;
+  }
+
+  Layout layout_;
+  In<float> weights_;
+  const FeatureIndex& index_;
+  nb::list names_;
+};
+
+}  // namespace
+
+NB_MODULE(ADAPTAG_MODULE, m) {
+  m.doc() = "The native core; see ARCHITECTURE.md.";
+
+  m.def("read_columns", &read_columns, "text"_a.noconvert(), "name"_a, "separator"_a, "comment"_a,
+        "skip_docstart"_a, "first_line"_a);
+  m.def("read_attributes", &read_attributes, "text"_a.noconvert(), "name"_a);
+  m.def("pack_columns", &pack_columns, "sentences"_a);
+  m.def("number_labels", &number_labels, "text"_a.noconvert(), "cells"_a.noconvert(), "column"_a,
+        "known"_a);
+  m.def("write_columns", &write_columns, "text"_a.noconvert(), "cells"_a.noconvert(),
+        "sentences"_a.noconvert(), "labels"_a.noconvert(), "names"_a,
+        "numbers"_a.noconvert().none());
+  m.def(
+      "checksum",
+      [](In<uint8_t> data, uint64_t seed) {
+        nb::gil_scoped_release release;
+        return checksum(span(data), seed);
+      },
+      "data"_a.noconvert(), "seed"_a);
+
+  nb::class_<Program>(m, "Program")
+      .def(
+          "__init__",
+          [](Program* self, const std::vector<PyColumn>& columns, const std::vector<PyLine>& lines,
+             int attribute_skeleton) {
+            new (self) Program(make_program(columns, lines, attribute_skeleton));
+          },
+          "columns"_a, "lines"_a, "attribute_skeleton"_a)
+      .def_ro("n_columns", &Program::n_columns)
+      .def_ro("arity", &Program::arity);
+
+  nb::class_<PyIndexBuilder>(m, "IndexBuilder")
+      .def(nb::init<const Program&>(), "program"_a)
+      .def("add_columns", &PyIndexBuilder::add_columns, "text"_a.noconvert(),
+           "cells"_a.noconvert(), "sentences"_a.noconvert())
+      .def("add_attributes", &PyIndexBuilder::add_attributes, "text"_a.noconvert(),
+           "cells"_a.noconvert(), "values"_a.noconvert(), "positions"_a.noconvert(),
+           "sentences"_a.noconvert())
+      .def("freeze", &PyIndexBuilder::freeze, "cutoff"_a);
+
+  nb::class_<PyFeatureIndex>(m, "FeatureIndex")
+      .def(nb::init<const Program&, In<uint8_t>, In<uint32_t>, In<uint64_t>, In<uint32_t, 2>,
+                    In<uint64_t>, uint32_t>(),
+           "program"_a, "vocabulary_bytes"_a.noconvert(), "vocabulary_offsets"_a.noconvert(),
+           "vocabulary_slots"_a.noconvert(), "derived"_a.noconvert(), "slots"_a.noconvert(),
+           "n_predicates"_a)
+      .def("encode_columns", &PyFeatureIndex::encode_columns, "text"_a.noconvert(),
+           "cells"_a.noconvert(), "sentences"_a.noconvert())
+      .def("encode_attributes", &PyFeatureIndex::encode_attributes, "text"_a.noconvert(),
+           "cells"_a.noconvert(), "values"_a.noconvert(), "positions"_a.noconvert(),
+           "sentences"_a.noconvert());
+
+  nb::class_<Layout>(m, "Layout")
+      .def(nb::init<int, uint32_t, uint32_t, uint32_t>(), "n_labels"_a, "n_node"_a, "n_both"_a,
+           "n_edge"_a)
+      .def_ro("n_labels", &Layout::n_labels)
+      .def_ro("width", &Layout::width)
+      .def_ro("n_node", &Layout::n_node)
+      .def_ro("n_both", &Layout::n_both)
+      .def_ro("n_edge", &Layout::n_edge)
+      .def_prop_ro("n_predicates", &Layout::n_predicates)
+      .def_prop_ro("n_weights", &Layout::n_weights);
+
+  nb::class_<PyDataset>(m, "Dataset")
+      .def(nb::init<const Layout&, In<int64_t>, In<int64_t>, In<uint32_t>, std::optional<In<float>>,
+                    std::optional<In<int32_t>>>(),
+           "layout"_a, "sentences"_a.noconvert(), "positions"_a.noconvert(),
+           "predicates"_a.noconvert(), "values"_a.noconvert().none(), "labels"_a.noconvert().none());
+
+  m.def("algorithms", &list_algorithms);
+  nb::class_<PyTraining>(m, "Training")
+      .def(nb::init<std::string, const Layout&, std::vector<double>, size_t, Out<float>,
+                    Out<uint8_t, 2>, Out<uint8_t>>(),
+           "algorithm"_a, "layout"_a, "values"_a, "n_samples"_a, "weights"_a.noconvert(),
+           "rows"_a.noconvert(), "clock"_a.noconvert())
+      .def("run", &PyTraining::run, "dataset"_a, "order"_a.noconvert())
+      .def("flush", &PyTraining::flush);
+  m.def("objective", &py_objective, "layout"_a, "dataset"_a, "weights"_a.noconvert(),
+        "gradient"_a.noconvert());
+
+  nb::class_<PyDecoder>(m, "Decoder")
+      .def(nb::init<const Layout&, In<float>, const PyFeatureIndex*, std::vector<std::string>>(),
+           "layout"_a, "weights"_a.noconvert(), "index"_a, "labels"_a, nb::keep_alive<1, 4>())
+      .def("tag", &PyDecoder::tag, "sentence"_a)
+      .def("tag_all", &PyDecoder::tag_all, "sentences"_a)
+      .def("viterbi_columns", &PyDecoder::viterbi_columns, "text"_a.noconvert(),
+           "cells"_a.noconvert(), "sentences"_a.noconvert(), "legal"_a.noconvert().none())
+      .def("viterbi", &PyDecoder::viterbi, "dataset"_a, "legal"_a.noconvert().none(),
+           "allowed"_a.noconvert().none())
+      .def("marginals", &PyDecoder::marginals, "dataset"_a, "legal"_a.noconvert().none(),
+           "allowed"_a.noconvert().none())
+      .def("log_probabilities", &PyDecoder::log_probabilities, "dataset"_a,
+           "legal"_a.noconvert().none())
+      .def("n_best", &PyDecoder::n_best, "dataset"_a, "n"_a, "legal"_a.noconvert().none(),
+           "allowed"_a.noconvert().none())
+      .def("segment_probabilities", &PyDecoder::segment_probabilities, "dataset"_a,
+           "segments"_a.noconvert(), "type_of"_a.noconvert(), "starts"_a.noconvert(),
+           "ends"_a.noconvert(), "legal"_a.noconvert().none());
+}

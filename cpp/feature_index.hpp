@@ -1,0 +1,223 @@
+// Tokens → predicates, without making feature strings.
+//
+//   cells ──vocabulary──▶ token numbers ──template line──▶ 64-bit fingerprint ──slots──▶ predicate
+//
+// A template line is a skeleton (its text with a hole for each macro) and the macros that fill the
+// holes. A predicate is (skeleton, token numbers): lines that share a skeleton share predicates.
+#pragma once
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "text.hpp"
+#include "transforms.hpp"
+#include "vocabulary.hpp"
+
+namespace adaptag {
+
+struct Macro {
+  int row;     // relative position
+  int column;  // index into Program::columns
+};
+
+struct Line {
+  int kind;  // 0 node, 1 node and edge, 2 edge
+  uint32_t skeleton;
+  std::vector<Macro> macros;
+};
+
+struct Column {
+  int source;  // column of the data
+  Transform transform;
+  int length;  // of a prefix or suffix
+};
+
+// A compiled template.
+struct Program {
+  std::vector<Column> columns;
+  std::vector<Line> lines;  // kinds ascending
+  int attribute_skeleton;   // each attribute of a position is a predicate of its own; −1: no attributes
+  int n_columns = 0;        // columns the data must have
+  int reach = 0;            // largest |row|
+  int arity = 0;            // largest number of macros
+
+  Program(std::vector<Column> columns_, std::vector<Line> lines_, int attribute_skeleton_)
+      : columns(std::move(columns_)),
+        lines(std::move(lines_)),
+        attribute_skeleton(attribute_skeleton_),
+        arity(attribute_skeleton_ >= 0) {
+    std::stable_sort(lines.begin(), lines.end(),
+                     [](const Line& a, const Line& b) { return a.kind < b.kind; });
+    for (const Column& c : columns) n_columns = std::max(n_columns, c.source + 1);
+    for (const Line& line : lines) {
+      arity = std::max(arity, int(line.macros.size()));
+      for (const Macro& m : line.macros) {
+        if (m.column < 0 || m.column >= int(columns.size()))
+          throw std::invalid_argument("template: a macro's column is out of range");
+        reach = std::max(reach, std::abs(m.row));
+      }
+    }
+  }
+
+  // "_B-1", "_B-2", … before and "_B+1", … behind the sentence, as CRF++ writes them.
+  static std::string boundary(int distance) {
+    return distance < 0 ? "_B" + std::to_string(distance) : "_B+" + std::to_string(distance);
+  }
+  static uint64_t seed(uint32_t skeleton) { return mix(0x5EED, skeleton); }
+  static uint64_t fingerprint(uint64_t h) { return h ? h : 1; }  // 0 stands for "cannot match"
+};
+
+// Token numbers of one sentence, a row for each column of the program, with room for boundaries.
+struct Cells {
+  int length = 0, stride = 0, reach = 0;
+  std::vector<uint32_t> ids;  // [columns, reach + T + reach]
+
+  void resize(const Program& program, int T) {
+    length = T;
+    reach = program.reach;
+    stride = T + 2 * reach;
+    ids.resize(program.columns.size() * size_t(stride));
+  }
+  uint32_t& at(int column, int t) { return ids[size_t(column) * stride + reach + t]; }
+  uint32_t at(int column, int t) const { return ids[size_t(column) * stride + reach + t]; }
+  void set_boundaries(int column, const std::vector<uint32_t>& before,
+                      const std::vector<uint32_t>& behind) {
+    for (int k = 1; k <= reach; ++k) {
+      at(column, -k) = before[k - 1];
+      at(column, length - 1 + k) = behind[k - 1];
+    }
+  }
+};
+
+// Fingerprints of all lines at all positions of a sentence, 0 where a token is unknown.
+inline void fingerprints(const Program& program, const Cells& cells, Slots slots,
+                         std::vector<uint64_t>& out) {
+  out.clear();
+  for (int t = 0; t < cells.length; ++t)
+    for (const Line& line : program.lines) {
+      uint64_t h = Program::seed(line.skeleton);
+      bool known = true;
+      for (const Macro& m : line.macros) {
+        const uint32_t id = cells.at(m.column, t + m.row);
+        known &= id != VocabularyView::unknown;
+        h = mix(h, id);
+      }
+      h = known && (t > 0 || line.kind < 2) ? Program::fingerprint(h) : 0;
+      if (h) slots.prefetch(h);
+      out.push_back(h);
+    }
+}
+
+// An index as stored in a model: looks up, never grows. Safe on damaged tables.
+class FeatureIndex {
+ public:
+  FeatureIndex(Program program, VocabularyView vocabulary, std::span<const uint32_t> derived,
+               std::span<const uint64_t> slots, uint32_t n_predicates)
+      : program_(std::move(program)),
+        vocabulary_(vocabulary),
+        derived_(derived),
+        slots_{slots},
+        n_predicates_(n_predicates) {
+    const auto power_of_two = [](size_t n) { return n > 0 && (n & (n - 1)) == 0; };
+    if (!power_of_two(slots.size()) || !power_of_two(vocabulary.slots.size()))
+      throw std::invalid_argument("index: a table's size is not a power of two");
+    if (vocabulary.offsets.empty() ||
+        derived.size() != vocabulary.size() * program_.columns.size())
+      throw std::invalid_argument("index: the tables differ in size");
+    for (int k = 1; k <= program_.reach; ++k) {
+      before_.push_back(vocabulary.find(Program::boundary(-k)));
+      behind_.push_back(vocabulary.find(Program::boundary(k)));
+    }
+    for (size_t c = 0; c < program_.columns.size(); ++c)
+      if (std::find_if(program_.columns.begin(), program_.columns.begin() + c, [&](const Column& b) {
+            return b.source == program_.columns[c].source;
+          }) == program_.columns.begin() + c)
+        sources_.push_back(program_.columns[c].source);
+  }
+
+  const Program& program() const { return program_; }
+
+  // Working memory of one thread.
+  struct Scratch {
+    Cells cells;
+    std::vector<uint64_t> hashes;
+    std::vector<uint32_t> predicates;
+    std::vector<float> values;
+    std::vector<int64_t> offsets;
+    std::string text;
+  };
+
+  // Appends the predicates of one sentence of columns; cell(t, column) gives a token.
+  template <class Cell>
+  void encode(int T, Cell&& cell, Scratch& s) const {
+    s.cells.resize(program_, T);
+    for (const int source : sources_)
+      for (int t = 0; t < T; ++t) {
+        const std::string_view token = cell(t, source);
+        const uint32_t raw = vocabulary_.find(token);
+        for (size_t c = 0; c < program_.columns.size(); ++c)
+          if (program_.columns[c].source == source)
+            s.cells.at(int(c), t) = transformed(int(c), raw, token, s.text);
+      }
+    for (size_t c = 0; c < program_.columns.size(); ++c)
+      s.cells.set_boundaries(int(c), before_, behind_);
+    fingerprints(program_, s.cells, slots_, s.hashes);
+    auto h = s.hashes.begin();
+    for (int t = 0; t < T; ++t) {
+      for (size_t k = 0; k < program_.lines.size(); ++k, ++h)
+        if (*h) append(*h, s);
+      s.offsets.push_back(int64_t(s.predicates.size()));
+    }
+  }
+
+  // Appends the predicates of one sentence of attributes [T + 1] → names and values.
+  template <class Name>
+  void encode_attributes(int T, const int64_t* positions, Name&& name, const float* values,
+                         Scratch& s) const {
+    s.cells.resize(program_, T);
+    fingerprints(program_, s.cells, slots_, s.hashes);
+    auto h = s.hashes.begin();
+    for (int t = 0; t < T; ++t) {
+      for (int64_t k = positions[t]; k < positions[t + 1]; ++k) {
+        const uint32_t id = vocabulary_.find(name(k));
+        if (id == VocabularyView::unknown) continue;
+        const size_t before = s.predicates.size();
+        append(Program::fingerprint(mix(Program::seed(program_.attribute_skeleton), id)), s);
+        if (s.predicates.size() > before) s.values.push_back(values[k]);
+      }
+      for (size_t k = 0; k < program_.lines.size(); ++k, ++h)
+        if (*h) {
+          append(*h, s);
+          s.values.resize(s.predicates.size(), 1.0f);
+        }
+      s.offsets.push_back(int64_t(s.predicates.size()));
+    }
+  }
+
+ private:
+  void append(uint64_t h, Scratch& s) const {
+    const uint32_t id = slots_.find(h, [&](uint32_t found) { return found < n_predicates_; });
+    if (id != Slots::none) s.predicates.push_back(id);
+  }
+
+  uint32_t transformed(int c, uint32_t raw, std::string_view token, std::string& text) const {
+    const Column& column = program_.columns[c];
+    if (column.transform == Transform::identity) return raw;
+    if (raw != VocabularyView::unknown) {
+      const uint32_t id = derived_[size_t(c) * vocabulary_.size() + raw];
+      if (id != VocabularyView::unknown) return id;
+    }
+    return vocabulary_.find(apply(column.transform, column.length, token, text));
+  }
+
+  Program program_;
+  VocabularyView vocabulary_;
+  std::span<const uint32_t> derived_;  // [columns, V] number of the transformed token, if known
+  Slots slots_;
+  uint32_t n_predicates_;
+  std::vector<uint32_t> before_, behind_;  // boundary symbols at distance 1, 2, …
+  std::vector<int> sources_;               // distinct data columns in use
+};
+
+}  // namespace adaptag

@@ -1,0 +1,93 @@
+// Hashes: of strings, of features, and the checksum of a file.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string_view>
+
+namespace adaptag {
+
+// One-to-one in h for every x and in x for every h, well mixed: the last steps of MurmurHash3.
+inline uint64_t mix(uint64_t h, uint64_t x) {
+  h ^= x * 0x9E3779B97F4A7C15u;
+  h = (h ^ (h >> 32)) * 0xD6E8FEB86659FD93u;
+  h = (h ^ (h >> 32)) * 0xD6E8FEB86659FD93u;
+  return h ^ (h >> 32);
+}
+
+inline uint64_t hash(std::string_view s) {
+  uint64_t h = s.size();
+  const char* p = s.data();
+  size_t n = s.size();
+  for (; n >= 8; p += 8, n -= 8) {
+    uint64_t word;
+    std::memcpy(&word, p, 8);
+    h = mix(h, word);
+  }
+  if (n > 0) {
+    uint64_t word = 0;
+    std::memcpy(&word, p, n);
+    h = mix(h, word);
+  }
+  return h;
+}
+
+// Four interleaved streams of 8-byte words. A change within one word changes that stream, and so
+// the result, always; any other change with probability 1 − 2^−64.
+inline uint64_t checksum(std::span<const uint8_t> data, uint64_t seed) {
+  uint64_t lanes[4] = {seed, seed + 1, seed + 2, seed + 3};
+  const uint8_t* p = data.data();
+  size_t n = data.size();
+  for (; n >= 32; p += 32, n -= 32)
+    for (int k = 0; k < 4; ++k) {
+      uint64_t word;
+      std::memcpy(&word, p + 8 * k, 8);
+      lanes[k] = (lanes[k] ^ word) * 0x9E3779B97F4A7C15u;
+      lanes[k] ^= lanes[k] >> 29;
+    }
+  const uint64_t tail = hash({reinterpret_cast<const char*>(p), n});
+  uint64_t h = mix(data.size(), tail);
+  for (const uint64_t lane : lanes) h = mix(h, lane);
+  return h;
+}
+
+// Open addressing: a slot is 0 where empty, else (low 32 bits of the hash, number + 1). The table
+// may come from a file: the search is bounded and the caller checks the number it gets.
+struct Slots {
+  std::span<const uint64_t> slots;  // a power of two
+
+  static constexpr uint32_t none = 0xFFFFFFFFu;
+
+  static uint64_t make(uint64_t hash, uint32_t number) { return hash << 32 | (number + 1); }
+  size_t home(uint64_t hash) const { return (hash >> 32) & (slots.size() - 1); }
+  void prefetch(uint64_t hash) const { __builtin_prefetch(slots.data() + home(hash)); }
+
+  // The first number whose slot carries this hash and that accept() takes.
+  template <class Accept>
+  uint32_t find(uint64_t hash, Accept&& accept) const {
+    size_t i = home(hash);
+    for (size_t probes = slots.size(); probes > 0; --probes) {
+      const uint64_t slot = slots[i];
+      if (slot == 0) return none;
+      if (slot >> 32 == (hash & 0xFFFFFFFFu) && accept(uint32_t(slot) - 1)) return uint32_t(slot) - 1;
+      i = (i + 1) & (slots.size() - 1);
+    }
+    return none;
+  }
+
+  static size_t capacity_for(size_t n) {
+    size_t capacity = 16;
+    while (capacity * 2 < n * 3) capacity *= 2;  // at most two thirds full
+    return capacity;
+  }
+};
+
+// Puts a number that is not there yet into its slot.
+inline void insert(std::span<uint64_t> slots, uint64_t hash, uint32_t number) {
+  size_t i = Slots{slots}.home(hash);
+  while (slots[i] != 0) i = (i + 1) & (slots.size() - 1);
+  slots[i] = Slots::make(hash, number);
+}
+
+}  // namespace adaptag

@@ -1,0 +1,431 @@
+// The linear chain over one sentence: scores, forward–backward, Viterbi, probabilities of paths.
+//
+//   s(y | x) = Σ_t node[t, y_t] + Σ_{t>0} edge_t[y_{t−1}, y_t],    P(y | x) = exp(s(y | x)) / Z(x)
+//
+// Forward–backward works on exponentials scaled to sum 1 at each position, in float32, with the
+// logarithms of the scales summed in float64. A value lost to underflow is below 1e-37 of its
+// neighbours, so a normaliser above `tiny` is exact to float32; a smaller one (weights so extreme
+// that they span the whole float range) falls back to log space in float64.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "layout.hpp"
+
+namespace adaptag {
+
+constexpr float forbidden = -1e30f;  // the score of what a constraint rules out
+constexpr float tiny = 1e-30f;
+
+// What decoding may not choose. Null pointers: everything is allowed.
+struct Constraints {
+  const uint8_t* allowed = nullptr;  // [T, Y] labels allowed at each position
+  const uint8_t* legal = nullptr;    // [Y + 1, Y + 1] transitions; row Y: start, column Y: end
+};
+
+template <int W>
+class Lattice {
+ public:
+  explicit Lattice(const Layout& layout)
+      : layout_(layout), rows_{layout.width}, Y(layout.n_labels), padding_(layout.width, 0.0f) {
+    for (int y = Y; y < layout.width; ++y) padding_[y] = forbidden;
+  }
+
+  // ---- scores -----------------------------------------------------------------------------
+
+  // node[t] = Σ w_node(p) · value; consecutive positions whose edge predicates are the same (all,
+  // with a plain transition matrix) share one edge matrix: matrix m serves [runs[m], runs[m + 1]).
+  void score(const Sentence& s, const float* weights) {
+    length = s.length;
+    const int w = width();
+    node.resize(size_t(length) * w);
+    runs.clear();
+    edge.clear();
+    const uint32_t edge_begin = layout_.edge_begin(), node_end = layout_.node_end();
+    int64_t last_begin = 0, last_end = -1;  // the previous position's edge predicates
+    for (int t = 0; t < length; ++t) {
+      float* out = node.data() + size_t(t) * w;
+      int64_t k = s.offsets[t];
+      const int64_t end = s.offsets[t + 1];
+      k = sum_node_rows(s, weights, out, k, end, edge_begin);
+      const int64_t edges = k;
+      for (; k < end && s.predicates[k] < node_end; ++k)
+        rows_.add(out, weights + layout_.row(s.predicates[k]), s.value(k));
+      if (t == 0) continue;
+      if (last_end < 0 || !same(s, last_begin, last_end, edges, end)) {
+        runs.push_back(t);
+        sum_edge_rows(s, weights, edges, end);
+      }
+      last_begin = edges;
+      last_end = end;
+    }
+    runs.push_back(length);
+  }
+
+  // Rules out what the constraints forbid, by score.
+  void constrain(const Constraints& c) {
+    const int w = width();
+    if (c.allowed)
+      for (int t = 0; t < length; ++t)
+        for (int y = 0; y < Y; ++y)
+          if (!c.allowed[size_t(t) * Y + y]) node[size_t(t) * w + y] = forbidden;
+    if (!c.legal) return;
+    const auto legal = [&](int from, int to) { return c.legal[size_t(from) * (Y + 1) + to] != 0; };
+    for (int y = 0; y < Y; ++y) {
+      if (!legal(Y, y)) node[y] = forbidden;
+      if (!legal(y, Y)) node[size_t(length - 1) * w + y] = forbidden;
+    }
+    for (int m = 0; m + 1 < int(runs.size()); ++m)
+      for (int i = 0; i < Y; ++i)
+        for (int j = 0; j < Y; ++j)
+          if (!legal(i, j)) edge_matrix(m)[i * w + j] = forbidden;
+  }
+
+  // s(y | x)
+  double path_score(const int32_t* labels) const {
+    const int w = width();
+    double total = 0;
+    for (int t = 0; t < length; ++t) total += node[size_t(t) * w + labels[t]];
+    for (int m = 0; m + 1 < int(runs.size()); ++m)
+      for (int t = runs[m]; t < runs[m + 1]; ++t)
+        total += edge_matrix(m)[labels[t - 1] * w + labels[t]];
+    return total;
+  }
+
+  // ---- forward–backward -------------------------------------------------------------------
+
+  // log Z(x), with P(y_t) in node_p [T, W] and Σ_t P(y_{t−1}, y_t) of each run in edge_p [M, Y, W].
+  double expectations() {
+    exponentiate();
+    double log_z;
+    if (forward(log_z) && backward()) return log_z;
+    return expectations_in_log_space();
+  }
+
+  // P(a chunk of one type covers exactly [first, last]) after log_forward_backward(): the paths that
+  // start a chunk at first, start none inside, and end it after last. starts, ends [Y + 1, Y + 1]
+  // say where chunks begin and end (index Y: outside the sentence); of_type [Y] marks the type.
+  double segment_probability(int first, int last, const uint8_t* of_type, const uint8_t* starts,
+                             const uint8_t* ends) {
+    const int w = width();
+    const auto at = [&](const uint8_t* m, int from, int to) { return m[from * (Y + 1) + to] != 0; };
+    const auto step = [&](int t, int i, int j) {  // score of entering label j at t from i
+      return lift(edge_matrix(run_of(t))[i * w + j]) + lift(node[size_t(t) * w + j]);
+    };
+    std::vector<double> now(Y, -infinity), next(Y);
+    for (int j = 0; j < Y; ++j) {
+      if (!of_type[j]) continue;
+      if (first == 0) now[j] = at(starts, Y, j) ? log_alpha(0, j) : -infinity;
+      for (int i = 0; first > 0 && i < Y; ++i)
+        if (at(starts, i, j)) now[j] = log_add(now[j], log_alpha(first - 1, i) + step(first, i, j));
+    }
+    for (int t = first + 1; t <= last; ++t) {
+      std::fill(next.begin(), next.end(), -infinity);
+      for (int i = 0; i < Y; ++i)
+        for (int j = 0; j < Y; ++j)
+          if (of_type[i] && of_type[j] && !at(starts, i, j))
+            next[j] = log_add(next[j], now[i] + step(t, i, j));
+      now.swap(next);
+    }
+    double total = -infinity;
+    for (int i = 0; i < Y; ++i) {
+      if (last + 1 == length && at(ends, i, Y)) total = log_add(total, now[i]);
+      for (int j = 0; last + 1 < length && j < Y; ++j)
+        if (at(ends, i, j))
+          total = log_add(total, now[i] + step(last + 1, i, j) + log_beta(last + 1, j));
+    }
+    return std::exp(total - log_z_);
+  }
+
+  // Fills the log-space α and β that segment_probability needs; returns log Z(x).
+  double log_forward_backward() {
+    const int w = width();
+    log_alpha_.assign(size_t(length) * Y, -infinity);
+    log_beta_.assign(size_t(length) * Y, 0.0);
+    for (int y = 0; y < Y; ++y) log_alpha(0, y) = lift(node[y]);
+    for (int t = 1; t < length; ++t) {
+      const float* m = edge_matrix(run_of(t));
+      for (int j = 0; j < Y; ++j) {
+        double sum = -infinity;
+        for (int i = 0; i < Y; ++i) sum = log_add(sum, log_alpha(t - 1, i) + lift(m[i * w + j]));
+        log_alpha(t, j) = sum + lift(node[size_t(t) * w + j]);
+      }
+    }
+    for (int t = length - 1; t > 0; --t) {
+      const float* m = edge_matrix(run_of(t));
+      for (int i = 0; i < Y; ++i) {
+        double sum = -infinity;
+        for (int j = 0; j < Y; ++j)
+          sum = log_add(sum, lift(m[i * w + j]) + lift(node[size_t(t) * w + j]) + log_beta(t, j));
+        log_beta(t - 1, i) = sum;
+      }
+    }
+    log_z_ = -infinity;
+    for (int y = 0; y < Y; ++y) log_z_ = log_add(log_z_, log_alpha(length - 1, y));
+    if (log_z_ == -infinity)
+      throw std::invalid_argument("no label sequence satisfies the constraints");
+    return log_z_;
+  }
+
+  // ---- Viterbi ----------------------------------------------------------------------------
+
+  // The best path and its score. best_[t, y] keeps the best score of a prefix that ends in y.
+  double viterbi(int32_t* labels) {
+    using V = typename Rows<W>::V;
+    using I = typename Rows<W>::I;
+    constexpr int lanes = Rows<W>::lanes;
+    const int w = width();
+    best_.resize(size_t(length) * w);
+    back_.resize(size_t(length) * w);
+    rows_.copy(best_.data(), node.data());
+    for (int m = 0; m + 1 < int(runs.size()); ++m) {
+      const float* matrix = edge_matrix(m);
+      for (int t = runs[m]; t < runs[m + 1]; ++t) {
+        const float* from = best_.data() + size_t(t - 1) * w;
+        for (int j = 0; j < w; j += lanes) {
+          V top = Rows<W>::load(matrix + j) + from[0];
+          I arg{};
+          for (int i = 1; i < Y; ++i) {
+            const V v = Rows<W>::load(matrix + i * w + j) + from[i];
+            const I better = v > top;
+            top = better ? v : top;
+            arg = better ? I{} + i : arg;
+          }
+          Rows<W>::store(best_.data() + size_t(t) * w + j,
+                         top + Rows<W>::load(node.data() + size_t(t) * w + j));
+          std::memcpy(back_.data() + size_t(t) * w + j, &arg, sizeof arg);
+        }
+      }
+    }
+    const float* last = best_.data() + size_t(length - 1) * w;
+    int y = int(std::max_element(last, last + Y) - last);
+    const float score = last[y];
+    if (score < forbidden / 10)
+      throw std::invalid_argument("no label sequence satisfies the constraints");
+    for (int t = length - 1; t >= 0; --t) {
+      labels[t] = y;
+      if (t > 0) y = back_[size_t(t) * w + y];
+    }
+    return score;
+  }
+
+  float best_prefix(int t, int y) const { return best_[size_t(t) * width() + y]; }  // after viterbi
+  int run_of(int t) const {  // which edge matrix serves position t ≥ 1
+    return int(std::upper_bound(runs.begin(), runs.end(), t) - runs.begin()) - 1;
+  }
+  float* edge_matrix(int m) { return edge.data() + m * layout_.edge_size(); }
+  const float* edge_matrix(int m) const { return edge.data() + m * layout_.edge_size(); }
+  float* edge_expectation(int m) { return edge_p.data() + m * layout_.edge_size(); }
+  int width() const { return rows_.width(); }
+  int n_labels() const { return Y; }
+  int n_matrices() const { return int(runs.size()) - 1; }
+
+  int length = 0;              // T
+  std::vector<float> node;     // [T, W] scores; padding lanes are forbidden
+  std::vector<float> edge;     // [M, Y, W] scores
+  std::vector<int> runs;       // [M + 1] first position of each edge matrix, then T
+  std::vector<float> node_p;   // [T, W] probabilities
+  std::vector<float> edge_p;   // [M, Y, W] expected transitions of a run
+
+ private:
+  static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+  // Sums the node rows of predicates below `limit`, keeping the sum in registers; returns the end.
+  int64_t sum_node_rows(const Sentence& s, const float* weights, float* out, int64_t k, int64_t end,
+                        uint32_t limit) const {
+    const size_t w = width();
+    if constexpr (W > 0) {
+      using V = typename Rows<W>::V;
+      constexpr int lanes = Rows<W>::lanes;
+      V sum[W / lanes];
+      for (int b = 0; b < W / lanes; ++b) sum[b] = Rows<W>::load(padding_.data() + b * lanes);
+      for (; k < end && s.predicates[k] < limit; ++k) {
+        const float* row = weights + s.predicates[k] * size_t(W);
+        const float v = s.value(k);
+        for (int b = 0; b < W / lanes; ++b) sum[b] += Rows<W>::load(row + b * lanes) * v;
+      }
+      for (int b = 0; b < W / lanes; ++b) Rows<W>::store(out + b * lanes, sum[b]);
+    } else {
+      rows_.copy(out, padding_.data());
+      for (; k < end && s.predicates[k] < limit; ++k)
+        rows_.add(out, weights + s.predicates[k] * w, s.value(k));
+    }
+    return k;
+  }
+
+  void sum_edge_rows(const Sentence& s, const float* weights, int64_t k, int64_t end) {
+    const size_t size = layout_.edge_size(), first = edge.size();
+    edge.resize(first + size, 0.0f);
+    float* out = edge.data() + first;
+    for (; k < end; ++k) {
+      const float* row = weights + layout_.edge_row(s.predicates[k]);
+      const float v = s.value(k);
+      for (size_t j = 0; j < size; j += width()) rows_.add(out + j, row + j, v);
+    }
+  }
+
+  static bool same(const Sentence& s, int64_t a, int64_t a_end, int64_t b, int64_t b_end) {
+    return a_end - a == b_end - b &&
+           std::equal(s.predicates + a, s.predicates + a_end, s.predicates + b) &&
+           (!s.values || std::equal(s.values + a, s.values + a_end, s.values + b));
+  }
+
+  // exp_node_ [T, W], exp_edge_ [M, Y, W] and its transpose, each shifted by its maximum.
+  void exponentiate() {
+    const int w = width();
+    exp_node_.resize(node.size());
+    shift_ = 0;
+    for (int t = 0; t < length; ++t) {
+      const float top = rows_.max(node.data() + size_t(t) * w);
+      rows_.exp(exp_node_.data() + size_t(t) * w, node.data() + size_t(t) * w, top);
+      shift_ += top;
+    }
+    exp_edge_.resize(edge.size());
+    transposed_.assign(edge.size(), 0.0f);
+    for (int m = 0; m < n_matrices(); ++m) {
+      const float* matrix = edge_matrix(m);
+      float top = matrix[0];
+      for (int i = 0; i < Y; ++i)
+        for (int j = 0; j < Y; ++j) top = std::max(top, matrix[i * w + j]);
+      float* e = exp_edge_.data() + m * layout_.edge_size();
+      float* e_t = transposed_.data() + m * layout_.edge_size();
+      for (int i = 0; i < Y; ++i) rows_.exp(e + i * w, matrix + i * w, top);
+      for (int i = 0; i < Y; ++i)
+        for (int j = 0; j < Y; ++j) e_t[j * w + i] = e[i * w + j];
+      shift_ += double(top) * (runs[m + 1] - runs[m]);
+    }
+  }
+
+  // α_t[j] ∝ Σ_i α_{t−1}[i] E[i, j] e_t[j], Σ_j α_t[j] = 1. False where a normaliser is tiny.
+  bool forward(double& log_z) {
+    const int w = width();
+    alpha_.resize(node.size());
+    double log_scale = 0, product = 1;
+    const auto normalise = [&](float* a) {
+      const float s = rows_.sum(a);
+      if (!(s > tiny)) return false;
+      rows_.scale(a, 1.0f / s);
+      product *= s;
+      if (product < 1e-200 || product > 1e200) {
+        log_scale += std::log(product);
+        product = 1;
+      }
+      return true;
+    };
+    rows_.copy(alpha_.data(), exp_node_.data());
+    if (!normalise(alpha_.data())) return false;
+    for (int m = 0; m < n_matrices(); ++m) {
+      const float* e = exp_edge_.data() + m * layout_.edge_size();
+      for (int t = runs[m]; t < runs[m + 1]; ++t) {
+        float* a = alpha_.data() + size_t(t) * w;
+        rows_.product(a, a - w, e, Y);
+        multiply(a, exp_node_.data() + size_t(t) * w);
+        if (!normalise(a)) return false;
+      }
+    }
+    log_z = shift_ + log_scale + std::log(product);
+    return true;
+  }
+
+  // β_{t−1}[i] ∝ Σ_j E[i, j] x_t[j] with x_t = e_t ∘ β_t;  P(y_t = j) = α_t[j] β_t[j] / Σ;
+  // P(i, j) = α_{t−1}[i] E[i, j] x_t[j] / Σ. The outer products of a run are summed before the
+  // multiplication with E.
+  bool backward() {
+    const int w = width();
+    node_p.resize(node.size());
+    edge_p.assign(edge.size(), 0.0f);
+    beta_.resize(node.size());
+    if (length == 0) return true;
+    rows_.copy(node_p.data() + size_t(length - 1) * w, alpha_.data() + size_t(length - 1) * w);
+    rows_.copy(beta_.data() + size_t(length - 1) * w, exp_node_.data() + size_t(length - 1) * w);
+    for (int m = n_matrices() - 1; m >= 0; --m) {
+      const float* e_t = transposed_.data() + m * layout_.edge_size();
+      for (int t = runs[m + 1] - 1; t >= runs[m]; --t) {
+        float* x = beta_.data() + size_t(t) * w;  // x_t
+        float* b = x - w;
+        const float* a = alpha_.data() + size_t(t - 1) * w;
+        float* p = node_p.data() + size_t(t - 1) * w;
+        rows_.product(b, x, e_t, Y);
+        const float total = rows_.dot(a, b), top = rows_.sum(b);
+        if (!(total > tiny) || !(top > tiny)) return false;
+        rows_.copy(p, a);
+        multiply(p, b);
+        rows_.scale(p, 1.0f / total);
+        rows_.scale(x, 1.0f / total);
+        rows_.scale(b, 1.0f / top);
+        multiply(b, exp_node_.data() + size_t(t - 1) * w);
+      }
+      sum_outer_products(m);
+    }
+    return true;
+  }
+
+  // edge_p[m] = E ∘ Σ_t α_{t−1} ⊗ x_t
+  void sum_outer_products(int m) {
+    using V = typename Rows<W>::V;
+    constexpr int lanes = Rows<W>::lanes, block = 4;
+    const int w = width(), first = runs[m], last = runs[m + 1];
+    const float* e = exp_edge_.data() + m * layout_.edge_size();
+    float* out = edge_expectation(m);
+    for (int i = 0; i < Y; i += block) {
+      const int rows = std::min(block, Y - i);
+      for (int j = 0; j < w; j += lanes) {
+        V sum[block] = {};
+        for (int t = first; t < last; ++t) {
+          const V x = Rows<W>::load(beta_.data() + size_t(t) * w + j);
+          const float* a = alpha_.data() + size_t(t - 1) * w + i;
+          for (int r = 0; r < block; ++r) sum[r] += x * a[r];  // w ≥ Y rounded up to block
+        }
+        for (int r = 0; r < rows; ++r)
+          Rows<W>::store(out + (i + r) * w + j, sum[r] * Rows<W>::load(e + (i + r) * w + j));
+      }
+    }
+  }
+
+  double expectations_in_log_space() {
+    const int w = width();
+    const double log_z = log_forward_backward();
+    node_p.assign(node.size(), 0.0f);
+    edge_p.assign(edge.size(), 0.0f);
+    for (int t = 0; t < length; ++t)
+      for (int y = 0; y < Y; ++y)
+        node_p[size_t(t) * w + y] = float(std::exp(log_alpha(t, y) + log_beta(t, y) - log_z));
+    for (int m = 0; m < n_matrices(); ++m)
+      for (int t = runs[m]; t < runs[m + 1]; ++t)
+        for (int i = 0; i < Y; ++i)
+          for (int j = 0; j < Y; ++j)
+            edge_expectation(m)[i * w + j] +=
+                float(std::exp(log_alpha(t - 1, i) + lift(edge_matrix(m)[i * w + j]) +
+                               lift(node[size_t(t) * w + j]) + log_beta(t, j) - log_z));
+    return log_z;
+  }
+
+  void multiply(float* out, const float* x) const {
+    for (int j = 0; j < width(); j += Rows<W>::lanes)
+      Rows<W>::store(out + j, Rows<W>::load(out + j) * Rows<W>::load(x + j));
+  }
+
+  static double lift(float score) { return score < forbidden / 10 ? -infinity : score; }
+  static double log_add(double a, double b) {
+    if (a < b) std::swap(a, b);
+    return b == -infinity ? a : a + std::log1p(std::exp(b - a));
+  }
+  double& log_alpha(int t, int y) { return log_alpha_[size_t(t) * Y + y]; }
+  double& log_beta(int t, int y) { return log_beta_[size_t(t) * Y + y]; }
+
+  const Layout layout_;
+  const Rows<W> rows_;
+  const int Y;
+  std::vector<float> padding_;                         // [W] 0 for labels, forbidden for padding
+  std::vector<float> exp_node_, exp_edge_, transposed_;
+  std::vector<float> alpha_, beta_;                    // [T, W] scaled forward; e ∘ scaled backward
+  std::vector<double> log_alpha_, log_beta_;           // [T, Y]
+  std::vector<float> best_;                            // [T, W] Viterbi
+  std::vector<int32_t> back_;                          // [T, W]
+  double shift_ = 0, log_z_ = 0;
+};
+
+}  // namespace adaptag

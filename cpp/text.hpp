@@ -1,0 +1,220 @@
+// Bytes → cells: column files and CRFsuite's attribute files, checked line by line.
+#pragma once
+
+#include <charconv>
+#include <cstdint>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace adaptag {
+
+// A file that cannot be read; what() is "name:line: what was found; what is allowed".
+struct InputError : std::invalid_argument {
+  InputError(std::string_view name, size_t line, const std::string& message)
+      : std::invalid_argument(std::string(name) + ":" + std::to_string(line) + ": " + message) {}
+};
+
+struct Span {
+  uint32_t begin, end;
+};
+
+struct ColumnOptions {
+  char separator = 0;        // '\t', ' ' (runs of spaces and tabs), or 0: tab if the first line has one
+  std::string comment;       // lines that start with this are skipped; empty: none
+  bool skip_docstart = false;
+  size_t first_line = 1;     // number of the first line, for text that is read in parts
+};
+
+struct Columns {
+  size_t n_columns = 0;
+  std::vector<Span> cells;         // [T, n_columns] into the text
+  std::vector<int64_t> sentences;  // [N + 1] into positions
+  std::vector<uint32_t> lines;     // [T] line numbers
+};
+
+struct Attributes {
+  std::string text;                // unescaped
+  std::vector<Span> cells;         // [F] attribute names
+  std::vector<float> values;       // [F]
+  std::vector<int64_t> positions;  // [T + 1] into cells
+  std::vector<Span> labels;        // [T]
+  std::vector<int64_t> sentences;  // [N + 1] into positions
+  std::vector<uint32_t> lines;     // [T]
+};
+
+// Length of the UTF-8 sequence at p, or 0 where it is invalid (overlong, surrogate, out of range).
+inline int utf8_length(const unsigned char* p, const unsigned char* end) {
+  const auto tail = [&](int k) { return p + k < end && (p[k] & 0xC0) == 0x80; };
+  if (p[0] < 0x80) return 1;
+  if (p[0] >= 0xC2 && p[0] <= 0xDF) return tail(1) ? 2 : 0;
+  if (p[0] >= 0xE0 && p[0] <= 0xEF) {
+    if (!tail(1) || !tail(2)) return 0;
+    if ((p[0] == 0xE0 && p[1] < 0xA0) || (p[0] == 0xED && p[1] > 0x9F)) return 0;
+    return 3;
+  }
+  if (p[0] >= 0xF0 && p[0] <= 0xF4) {
+    if (!tail(1) || !tail(2) || !tail(3)) return 0;
+    if ((p[0] == 0xF0 && p[1] < 0x90) || (p[0] == 0xF4 && p[1] > 0x8F)) return 0;
+    return 4;
+  }
+  return 0;
+}
+
+// Throws at the first NUL byte or invalid UTF-8.
+inline void check_text(std::string_view text, std::string_view name, size_t first_line) {
+  if (text.size() > 0xFFFFFFF0u)
+    throw InputError(name, first_line, "the text is larger than 4 GiB; split it");
+  const auto* begin = reinterpret_cast<const unsigned char*>(text.data());
+  const auto *p = begin, *end = begin + text.size();
+  const auto fail = [&](const char* what) {
+    const size_t line = first_line + std::count(begin, p, '\n');
+    const auto* start = p;
+    while (start > begin && start[-1] != '\n') --start;
+    throw InputError(name, line, std::string(what) + " at byte " + std::to_string(p - start + 1) +
+                                     " of the line; allowed: UTF-8 text");
+  };
+  while (p < end) {
+    uint64_t word;
+    if (end - p >= 8 && (std::memcpy(&word, p, 8), !(word & 0x8080808080808080u)) &&
+        !((word - 0x0101010101010101u) & ~word & 0x8080808080808080u)) {
+      p += 8;
+      continue;
+    }
+    if (*p == 0) fail("a NUL byte");
+    const int length = utf8_length(p, end);
+    if (length == 0) fail("invalid UTF-8");
+    p += length;
+  }
+}
+
+// Calls line(number, begin, end) for every line, without its line end; strips a byte-order mark.
+template <class F>
+void for_each_line(std::string_view text, size_t first_line, F&& line) {
+  const char *p = text.data(), *end = p + text.size();
+  if (text.starts_with("\xEF\xBB\xBF")) p += 3;
+  for (size_t number = first_line; p < end; ++number) {
+    const char* stop = static_cast<const char*>(std::memchr(p, '\n', end - p));
+    const char* next = stop ? stop + 1 : end;
+    if (!stop) stop = end;
+    if (stop > p && stop[-1] == '\r') --stop;
+    line(number, p, stop);
+    p = next;
+  }
+}
+
+inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
+
+inline Columns parse_columns(std::string_view text, std::string_view name,
+                             const ColumnOptions& options) {
+  check_text(text, name, options.first_line);
+  Columns out;
+  out.sentences.push_back(0);
+  char separator = options.separator;
+  size_t first_data_line = 0;
+  const char* base = text.data();
+  const auto end_sentence = [&] {
+    if (out.sentences.back() != int64_t(out.lines.size())) out.sentences.push_back(out.lines.size());
+  };
+  for_each_line(text, options.first_line, [&](size_t number, const char* p, const char* end) {
+    while (end > p && is_blank(end[-1])) --end;
+    if (p == end) return end_sentence();
+    const std::string_view line(p, end - p);
+    if (!options.comment.empty() && line.starts_with(options.comment)) return;
+    if (options.skip_docstart && line.starts_with("-DOCSTART-") &&
+        (line.size() == 10 || is_blank(line[10])))
+      return end_sentence();
+    if (!separator) separator = line.find('\t') != line.npos ? '\t' : ' ';
+    const size_t first = out.cells.size();
+    if (separator == ' ') {
+      while (p < end && is_blank(*p)) ++p;
+    }
+    while (true) {
+      const char* cell = p;
+      if (separator == '\t')
+        while (p < end && *p != '\t') ++p;
+      else
+        while (p < end && !is_blank(*p)) ++p;
+      if (p == cell)
+        throw InputError(name, number, "column " + std::to_string(out.cells.size() - first + 1) +
+                                           " is empty; every cell needs a value");
+      out.cells.push_back({uint32_t(cell - base), uint32_t(p - base)});
+      if (p == end) break;
+      ++p;
+      if (separator == ' ')
+        while (is_blank(*p)) ++p;
+    }
+    const size_t n = out.cells.size() - first;
+    if (!first_data_line) {
+      first_data_line = number;
+      out.n_columns = n;
+    } else if (n != out.n_columns) {
+      throw InputError(name, number, std::to_string(n) + (n == 1 ? " column" : " columns") +
+                                         "; line " + std::to_string(first_data_line) + " has " +
+                                         std::to_string(out.n_columns));
+    }
+    out.lines.push_back(uint32_t(number));
+  });
+  end_sentence();
+  return out;
+}
+
+// label<TAB>attribute[:value]<TAB>…, with \: for a colon and \\ for a backslash, as CRFsuite writes.
+inline Attributes parse_attributes(std::string_view text, std::string_view name) {
+  check_text(text, name, 1);
+  Attributes out;
+  out.text.reserve(text.size());
+  out.positions.push_back(0);
+  out.sentences.push_back(0);
+  const auto end_sentence = [&] {
+    if (out.sentences.back() != int64_t(out.lines.size())) out.sentences.push_back(out.lines.size());
+  };
+  for_each_line(text, 1, [&](size_t number, const char* p, const char* end) {
+    if (std::string_view(p, end - p).find_first_not_of(" \t") == std::string_view::npos)
+      return end_sentence();
+    const char* stop = std::find(p, end, '\t');
+    const auto append = [&](const char* from, const char* to) {
+      const auto begin = uint32_t(out.text.size());
+      out.text.append(from, to);
+      return Span{begin, uint32_t(out.text.size())};
+    };
+    if (p == stop) throw InputError(name, number, "the label is empty; write label<TAB>attribute…");
+    out.labels.push_back(append(p, stop));
+    while (stop < end) {
+      p = stop + 1;
+      stop = std::find(p, end, '\t');
+      if (p == stop) {
+        if (stop == end) break;  // a tab at the end of the line
+        throw InputError(name, number, "an attribute is empty; write label<TAB>attribute…");
+      }
+      const auto begin = uint32_t(out.text.size());
+      const char* colon = nullptr;
+      for (; p < stop && !colon; ++p) {
+        if (*p == '\\' && p + 1 < stop && (p[1] == ':' || p[1] == '\\'))
+          out.text.push_back(*++p);
+        else if (*p == ':')
+          colon = p;
+        else
+          out.text.push_back(*p);
+      }
+      float value = 1.0f;
+      if (colon) {
+        const auto [rest, error] = std::from_chars(colon + 1, stop, value);
+        if (error != std::errc() || rest != stop || value != value || value - value != 0)
+          throw InputError(name, number, "value '" + std::string(colon + 1, stop) +
+                                             "' after ':'; allowed: a finite number, or \\: for a "
+                                             "colon in an attribute");
+      }
+      out.cells.push_back({begin, uint32_t(out.text.size())});
+      out.values.push_back(value);
+    }
+    out.positions.push_back(out.cells.size());
+    out.lines.push_back(uint32_t(number));
+  });
+  end_sentence();
+  return out;
+}
+
+}  // namespace adaptag

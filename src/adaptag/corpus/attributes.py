@@ -1,0 +1,76 @@
+"""Sentences of attributes with values, as CRFsuite's files hold them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptag._native import core
+from adaptag.storage.files import read_bytes
+from adaptag.errors import CorpusError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from adaptag.storage.files import PathLike
+
+__all__ = ["AttributeCorpus"]
+
+
+@dataclass(frozen=True)
+class AttributeCorpus:
+    r"""Lines ``label<TAB>attribute[:value]…``; ``\:`` stands for a colon, ``\\`` for a backslash.
+
+    Attributes:
+        name: the file's name, for messages.
+        text: names of attributes and labels, unescaped, uint8.
+        cells: begin and end of every attribute's name, uint32 ``[F, 1, 2]``.
+        values: float32 ``[F]``.
+        positions: first attribute of every token, then F, int64 ``[T + 1]``.
+        labels: begin and end of every label, uint32 ``[T, 1, 2]``.
+        sentences: first token of every sentence, then T, int64 ``[N + 1]``.
+        lines: line number of every token, uint32 ``[T]``.
+    """
+
+    name: str
+    text: NDArray[np.uint8]
+    cells: NDArray[np.uint32]
+    values: NDArray[np.float32]
+    positions: NDArray[np.int64]
+    labels: NDArray[np.uint32]
+    sentences: NDArray[np.int64]
+    lines: NDArray[np.uint32]
+
+    @classmethod
+    def read(cls, path: PathLike) -> AttributeCorpus:
+        """Read an attribute file: plain, ``.gz``, ``.xz``, or ``-`` for standard input."""
+        corpus = cls.from_bytes(read_bytes(path), str(path))
+        if len(corpus) == 0:
+            raise CorpusError(f"{path}:1: no sentence found; the file is empty")
+        return corpus
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str = "<bytes>") -> AttributeCorpus:
+        """Parse the text of an attribute file."""
+        try:
+            return cls(name, *core.read_attributes(np.frombuffer(data, np.uint8), name))
+        except ValueError as error:
+            raise CorpusError(str(error)) from None
+
+    def __len__(self) -> int:
+        """Count the sentences."""
+        return len(self.sentences) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens of all sentences."""
+        return len(self.positions) - 1
+
+    def number_labels(self, known: Sequence[str] = ()) -> tuple[NDArray[np.int32], list[str]]:
+        """Number the labels; names not in ``known`` are added behind it."""
+        ids, names = core.number_labels(self.text, self.labels, 0, list(known))
+        return ids, names

@@ -1,0 +1,171 @@
+"""Sentences of columns: one token a line, or Python lists of tokens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptag._native import core
+from adaptag.storage.files import open_bytes, read_bytes
+from adaptag.errors import CorpusError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from adaptag.storage.files import PathLike
+
+    Token = str | Sequence[str]
+
+__all__ = ["ColumnCorpus", "ColumnFormat"]
+
+SEPARATORS = {"auto": "", "tab": "\t", "space": " "}
+
+
+@dataclass(frozen=True)
+class ColumnFormat:
+    """How a column file is written.
+
+    Attributes:
+        separator: ``tab``, ``space`` (any run of spaces and tabs), or ``auto``: tab where the first
+            line has one, else space.
+        comment: lines that start with this text are skipped; empty: no line is.
+        skip_docstart: whether ``-DOCSTART-`` lines are skipped.
+    """
+
+    separator: str = "auto"
+    comment: str = ""
+    skip_docstart: bool = False
+
+
+@dataclass(frozen=True)
+class ColumnCorpus:
+    """Sentences of tokens with a fixed number of columns, as spans of one text.
+
+    Attributes:
+        name: the file's name, for messages.
+        text: the UTF-8 text, uint8.
+        cells: begin and end of every cell in the text, uint32 ``[T, C, 2]``.
+        sentences: first token of every sentence, then T, int64 ``[N + 1]``.
+        lines: line number of every token, uint32 ``[T]``; empty for Python data.
+    """
+
+    name: str
+    text: NDArray[np.uint8]
+    cells: NDArray[np.uint32]
+    sentences: NDArray[np.int64]
+    lines: NDArray[np.uint32]
+
+    @classmethod
+    def read(cls, path: PathLike, format: ColumnFormat | None = None) -> ColumnCorpus:  # noqa: A002
+        """Read a column file: plain, ``.gz``, ``.xz``, or ``-`` for standard input."""
+        corpus = cls.from_bytes(read_bytes(path), str(path), format)
+        if len(corpus) == 0:
+            raise CorpusError(f"{path}:1: no sentence found; the file is empty")
+        return corpus
+
+    @classmethod
+    def read_parts(
+        cls,
+        path: PathLike,
+        format: ColumnFormat | None = None,  # noqa: A002
+        size: int = 1 << 23,
+    ) -> Iterator[ColumnCorpus]:
+        """Read a column file of any length in parts of about ``size`` bytes, whole sentences each."""
+        line, rest, found = 1, b"", False
+        with open_bytes(path) as file:
+            while True:
+                block = file.read(size)
+                rest += block
+                end = _last_blank_line(rest) if block else len(rest)
+                if end > 0:
+                    corpus = cls.from_bytes(rest[:end], str(path), format, line)
+                    line += rest.count(b"\n", 0, end)
+                    rest = rest[end:]
+                    found = found or len(corpus) > 0
+                    if len(corpus) > 0:
+                        yield corpus
+                if not block:
+                    break
+        if not found:
+            raise CorpusError(f"{path}:1: no sentence found; the file is empty")
+
+    @classmethod
+    def from_bytes(
+        cls,
+        data: bytes,
+        name: str = "<bytes>",
+        format: ColumnFormat | None = None,  # noqa: A002
+        first_line: int = 1,
+    ) -> ColumnCorpus:
+        """Parse the text of a column file."""
+        chosen = format or ColumnFormat()
+        text = np.frombuffer(data, np.uint8)
+        try:
+            cells, sentences, lines = core.read_columns(
+                text,
+                name,
+                SEPARATORS[chosen.separator],
+                chosen.comment,
+                chosen.skip_docstart,
+                first_line,
+            )
+        except ValueError as error:
+            raise CorpusError(str(error)) from None
+        return cls(name, text, cells, sentences, lines)
+
+    @classmethod
+    def from_sentences(cls, sentences: Iterable[Iterable[Token]]) -> ColumnCorpus:
+        """Take Python data: sentences of tokens, a token being a string or a tuple of columns."""
+        try:
+            text, cells, offsets = core.pack_columns(sentences)
+        except (TypeError, ValueError) as error:
+            raise CorpusError(str(error)) from None
+        return cls("<data>", text, cells, offsets, np.empty(0, np.uint32))
+
+    def __len__(self) -> int:
+        """Count the sentences."""
+        return len(self.sentences) - 1
+
+    @property
+    def n_columns(self) -> int:
+        """Columns of every token."""
+        return int(self.cells.shape[1])
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens of all sentences."""
+        return int(self.cells.shape[0])
+
+    def number_labels(
+        self, known: Sequence[str] = (), column: int = -1
+    ) -> tuple[NDArray[np.int32], list[str]]:
+        """Number the labels in a column; names not in ``known`` are added behind it."""
+        if self.n_columns < 2:
+            where = self.lines[0] if len(self.lines) else 1
+            raise CorpusError(
+                f"{self.name}:{where}: 1 column; a labelled file needs at least 2, the label last"
+            )
+        ids, names = core.number_labels(
+            self.text, self.cells, column % self.n_columns, list(known)
+        )
+        return ids, names
+
+    def with_label(
+        self,
+        labels: NDArray[np.int32],
+        names: Sequence[str],
+        probabilities: NDArray[np.float32] | None = None,
+    ) -> bytes:
+        """Write the text with a label, after an optional probability, as the last column."""
+        return core.write_columns(
+            self.text, self.cells, self.sentences, labels, list(names), probabilities
+        )
+
+
+def _last_blank_line(data: bytes) -> int:
+    """End of the last blank line in data: a place to cut between sentences; 0 where there is none."""
+    return max(data.rfind(mark) + len(mark) if mark in data else 0 for mark in (b"\n\n", b"\n\r\n"))

@@ -1,0 +1,51 @@
+"""The errors a user can cause; every message says where, what was found, what is allowed."""
+
+from __future__ import annotations
+
+import difflib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = [
+    "AdaptagError",
+    "CorpusError",
+    "FileError",
+    "ModelError",
+    "ParameterError",
+    "TemplateError",
+    "unknown",
+]
+
+
+class AdaptagError(ValueError):
+    """Base of all errors that bad input can cause."""
+
+
+class FileError(AdaptagError):
+    """A file cannot be opened, read or written."""
+
+
+class CorpusError(AdaptagError):
+    """A data file cannot be read: the message starts with ``file:line``."""
+
+
+class TemplateError(AdaptagError):
+    """A feature template is wrong: the message starts with ``template:line:column``."""
+
+
+class ParameterError(AdaptagError):
+    """A parameter is unknown or outside its bounds."""
+
+
+class ModelError(AdaptagError):
+    """A model or dataset file is damaged, truncated or of another version."""
+
+
+def unknown(kind: str, name: str, allowed: Iterable[str]) -> str:
+    """Say that ``name`` is no ``kind``, and what was probably meant."""
+    names = sorted(allowed)
+    close = difflib.get_close_matches(name, names, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"allowed: {', '.join(names)}"
+    return f"unknown {kind} {name!r}; {hint}"

@@ -1,0 +1,178 @@
+"""Token accuracy and chunk precision, recall and F1, as conlleval counts them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, astuple, dataclass
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptag.corpus.chunks import ChunkScheme
+from adaptag.errors import AdaptagError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+__all__ = ["Evaluation", "Score", "conlleval_text", "evaluate_ids", "evaluate_sequences"]
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * part / whole if whole else 0.0
+
+
+@dataclass(frozen=True)
+class Score:
+    """How many items are right, were predicted, and are in the gold data."""
+
+    correct: int
+    predicted: int
+    gold: int
+
+    @classmethod
+    def total(cls, scores: Iterable[Score]) -> Score:
+        """The score of all items together (micro average)."""
+        return cls(*map(sum, zip((0, 0, 0), *map(astuple, scores), strict=True)))
+
+    @property
+    def precision(self) -> float:
+        """The percentage of the predicted items that are right."""
+        return _percent(self.correct, self.predicted)
+
+    @property
+    def recall(self) -> float:
+        """The percentage of the gold items that were found."""
+        return _percent(self.correct, self.gold)
+
+    @property
+    def f1(self) -> float:
+        """The harmonic mean of precision and recall, in percent."""
+        p, r = self.precision, self.recall
+        return 2 * p * r / (p + r) if p + r else 0.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """Counts and percentages, ready for JSON."""
+        rates = {"precision": self.precision, "recall": self.recall, "f1": self.f1}
+        return asdict(self) | rates
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """How well predicted labels match gold labels.
+
+    Attributes:
+        tokens: The number of tokens.
+        correct_tokens: The number of tokens with the right label.
+        chunks: The score of all chunks; none if the labels are not chunk labels.
+        by_type: The score of each chunk type that occurs; if the labels are not chunk labels, of
+            the tokens with each label.
+    """
+
+    tokens: int
+    correct_tokens: int
+    chunks: Score | None
+    by_type: dict[str, Score]
+
+    @property
+    def accuracy(self) -> float:
+        """The percentage of tokens with the right label."""
+        return _percent(self.correct_tokens, self.tokens)
+
+    @property
+    def score(self) -> float:
+        """The one number to compare by: chunk F1 if there are chunks, else token accuracy."""
+        return self.accuracy if self.chunks is None else self.chunks.f1
+
+    def to_dict(self) -> dict[str, Any]:
+        """All numbers, ready for JSON."""
+        return {
+            "score": self.score,
+            "accuracy": self.accuracy,
+            "tokens": self.tokens,
+            "correct_tokens": self.correct_tokens,
+            "chunks": self.chunks and self.chunks.to_dict(),
+            "by_type": {name: score.to_dict() for name, score in self.by_type.items()},
+        }
+
+
+def evaluate_ids(
+    gold: NDArray[np.integer[Any]],
+    predicted: NDArray[np.integer[Any]],
+    sentence_offsets: NDArray[np.integer[Any]],
+    labels: Sequence[str],
+) -> Evaluation:
+    """Compare two labellings of a corpus, given as indices into ``labels`` (all distinct)."""
+    if gold.shape != predicted.shape:
+        raise AdaptagError(f"{gold.size} gold labels but {predicted.size} predicted ones")
+    scheme = ChunkScheme(labels)
+    right = gold[gold == predicted]
+    if scheme.chunked:
+        guess, truth = (scheme.spans(ids, sentence_offsets) for ids in (predicted, gold))
+        # Chunks do not overlap, so a gold chunk can only equal the one predicted from its start.
+        guess_from = np.zeros((gold.size, 3), dtype=np.int64)
+        guess_from[guess[:, 0]] = guess
+        same = truth[(guess_from[truth[:, 0]] == truth).all(axis=1)]
+        by_type = _by_type(scheme.types, same[:, 2], guess[:, 2], truth[:, 2])
+        chunks = Score.total(by_type.values())
+    else:
+        by_type, chunks = _by_type(labels, right, predicted, gold), None
+    return Evaluation(gold.size, right.size, chunks, by_type)
+
+
+def _by_type(names: Sequence[str], *items: NDArray[np.integer[Any]]) -> dict[str, Score]:
+    """Count the correct, predicted and gold items of each type that occurs."""
+    counts = np.stack([np.bincount(types, minlength=len(names)) for types in items], axis=1)
+    return {name: Score(*row) for name, row in zip(names, counts.tolist(), strict=True) if any(row)}
+
+
+def evaluate_sequences(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+) -> Evaluation:
+    """Compare the labels of sentences.
+
+    Raises:
+        AdaptagError: The two differ in the number of sentences, or of labels in a sentence.
+    """
+    if len(gold) != len(predicted):
+        raise AdaptagError(f"{len(gold)} gold sentences but {len(predicted)} predicted ones")
+    for number, (truth, guess) in enumerate(zip(gold, predicted, strict=True), start=1):
+        if len(truth) != len(guess):
+            raise AdaptagError(
+                f"sentence {number}: {len(truth)} gold labels but {len(guess)} predicted ones"
+            )
+    labels = sorted({*chain(*gold), *chain(*predicted)})
+    index = {label: i for i, label in enumerate(labels)}
+    truths, guesses = (
+        np.array([index[label] for label in chain(*side)], dtype=np.int32)
+        for side in (gold, predicted)
+    )
+    return evaluate_ids(truths, guesses, np.cumsum([0, *map(len, gold)]), labels)
+
+
+def conlleval_text(evaluation: Evaluation) -> str:
+    """What ``conlleval.pl`` prints; for labels that are not chunk labels, ``conlleval.pl -r``.
+
+    With ``-r`` each token whose label is not ``O`` is a phrase. The script repeats the line of
+    chunks without a type; here it stands once.
+    """
+    by_type = {
+        name: score
+        for name, score in sorted(evaluation.by_type.items())
+        if evaluation.chunks is not None or name != "O"
+    }
+    total = Score.total(by_type.values())
+    text = (
+        f"processed {evaluation.tokens} tokens with {total.gold} phrases; "
+        f"found: {total.predicted} phrases; correct: {total.correct}.\n"
+    )
+    if evaluation.tokens:
+        text += f"accuracy: {evaluation.accuracy:6.2f}%; {_rates(total)}\n"
+    for name, score in by_type.items():
+        text += f"{name:>17}: {_rates(score)}  {score.predicted}\n"
+    return text
+
+
+def _rates(score: Score) -> str:
+    return f"precision: {score.precision:6.2f}%; recall: {score.recall:6.2f}%; FB1: {score.f1:6.2f}"

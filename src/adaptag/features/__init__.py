@@ -1,0 +1,1 @@
+"""Templates → predicates: what fires at a token."""

@@ -1,0 +1,147 @@
+"""The feature index: which predicate a template line and its tokens are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptag._native import core
+from adaptag.corpus.attributes import AttributeCorpus
+from adaptag.errors import CorpusError
+from adaptag.features.template import Template
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from adaptag.corpus.columns import ColumnCorpus
+
+    Corpus = ColumnCorpus | AttributeCorpus
+
+__all__ = ["Encoded", "FeatureIndex"]
+
+NO_TOKEN = 0xFFFFFFFF
+TENSORS = {
+    "vocabulary_bytes": (np.uint8, 1),
+    "vocabulary_offsets": (np.uint32, 1),
+    "vocabulary_slots": (np.uint64, 1),
+    "derived": (np.uint32, 2),
+    "slots": (np.uint64, 1),
+    "keys": (np.uint32, 2),
+}
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """The predicates of a corpus: flat arrays.
+
+    Attributes:
+        sentences: first token of every sentence, then T, int64 ``[N + 1]``.
+        positions: first predicate of every token, then F, int64 ``[T + 1]``.
+        predicates: uint32 ``[F]``.
+        values: float32 ``[F]``, or None where all are 1.
+    """
+
+    sentences: NDArray[np.int64]
+    positions: NDArray[np.int64]
+    predicates: NDArray[np.uint32]
+    values: NDArray[np.float32] | None
+
+
+@dataclass(frozen=True)
+class FeatureIndex:
+    """Predicates of a template over a vocabulary, numbered by kind and falling frequency.
+
+    Attributes:
+        template: the template.
+        n_of_kind: how many predicates have node, node and edge, and edge weights.
+        tensors: the tables that the core searches; see ``feature_index.hpp``. ``keys`` names every
+            predicate: the number of its skeleton, then the numbers of its tokens.
+    """
+
+    template: Template
+    n_of_kind: tuple[int, int, int]
+    tensors: Mapping[str, NDArray[Any]]
+
+    @classmethod
+    def build(
+        cls, corpus: Corpus, template: Template, cutoff: int = 1
+    ) -> tuple[FeatureIndex, Encoded]:
+        """Number all predicates seen at least ``cutoff`` times, and encode the corpus."""
+        builder = core.IndexBuilder(template.program())
+        if isinstance(corpus, AttributeCorpus):
+            builder.add_attributes(
+                corpus.text, corpus.cells, corpus.values, corpus.positions, corpus.sentences
+            )
+        else:
+            builder.add_columns(corpus.text, corpus.cells, corpus.sentences)
+        found = builder.freeze(cutoff)
+        values = found["values"] if isinstance(corpus, AttributeCorpus) else None
+        if values is not None and bool((values == 1).all()):
+            values = None
+        index = cls(template, found["n_of_kind"], {name: found[name] for name in TENSORS})
+        encoded = Encoded(corpus.sentences, found["positions"], found["predicates"], values)
+        return index, encoded
+
+    def encode(self, corpus: Corpus) -> Encoded:
+        """Find the predicates of a corpus; those that training never saw are left out."""
+        if isinstance(corpus, AttributeCorpus):
+            if not self.template.attributes:
+                raise CorpusError(f"{corpus.name}: holds attributes; the model's template needs columns")
+            positions, predicates, values = self.native.encode_attributes(
+                corpus.text, corpus.cells, corpus.values, corpus.positions, corpus.sentences
+            )
+            return Encoded(corpus.sentences, positions, predicates, values)
+        self.check_columns(corpus)
+        positions, predicates = self.native.encode_columns(
+            corpus.text, corpus.cells, corpus.sentences
+        )
+        return Encoded(corpus.sentences, positions, predicates, None)
+
+    def check_columns(self, corpus: ColumnCorpus) -> None:
+        """Raise unless the corpus has the columns that the template asks for."""
+        if self.template.attributes:
+            raise CorpusError(f"{corpus.name}: holds columns; the model was trained on attributes")
+        if corpus.n_tokens and corpus.n_columns < self.template.n_columns:
+            where = f":{corpus.lines[0]}" if len(corpus.lines) else ""
+            raise CorpusError(
+                f"{corpus.name}{where}: {corpus.n_columns} columns; "
+                f"the model's template needs {self.template.n_columns}"
+            )
+
+    @property
+    def n_predicates(self) -> int:
+        """Predicates of all kinds."""
+        return sum(self.n_of_kind)
+
+    @cached_property
+    def native(self) -> core.FeatureIndex:
+        """The core's view of the tables."""
+        return core.FeatureIndex(
+            self.template.program(),
+            self.tensors["vocabulary_bytes"],
+            self.tensors["vocabulary_offsets"],
+            self.tensors["vocabulary_slots"],
+            self.tensors["derived"],
+            self.tensors["slots"],
+            self.n_predicates,
+        )
+
+    @cached_property
+    def _skeletons(self) -> list[str]:
+        return self.template.skeletons
+
+    def name(self, predicate: int) -> str:
+        """Name a predicate as CRF++ would: ``U05:New/York``."""
+        skeleton, *tokens = (int(number) for number in self.tensors["keys"][predicate])
+        return self.template.fill(
+            self._skeletons[skeleton], [self._token(token) for token in tokens if token != NO_TOKEN]
+        )
+
+    def _token(self, number: int) -> str:
+        begin, end = self.tensors["vocabulary_offsets"][number : number + 2]
+        return self.tensors["vocabulary_bytes"][begin:end].tobytes().decode(errors="replace")

@@ -1,0 +1,210 @@
+"""Feature templates: the language of CRF++, with a few words more.
+
+A line is a letter and a text with macros::
+
+    # a comment
+    U02:%x[0,0]            node weights for the current token
+    U05:%x[-1,0]/%x[0,0]   the previous and the current token together
+    U10:%suffix3[0,0]      the last three characters
+    B                      label bigrams: edge weights for every pair of labels
+    *07:%x[0,1]            node and edge weights, as in Wapiti
+
+``%x[row,column]`` stands for the token ``row`` lines further on, in a column of the data; outside the
+sentence it is ``_B-1``, ``_B-2``, … or ``_B+1``, ``_B+2``, …. Beyond CRF++ there are ``%lower``,
+``%shape``, ``%prefixN`` and ``%suffixN``. Lines that differ in nothing but rows and columns share
+their features, as in CRF++: ``U:%x[-1,0]`` and ``U:%x[1,0]`` are a bag of words. Unlike CRF++, macros
+without text between them are not run together: ``a`` + ``bc`` is never ``ab`` + ``c``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adaptag._native import core
+from adaptag.errors import TemplateError, unknown
+from adaptag.storage.files import read_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adaptag.storage.files import PathLike
+
+__all__ = ["Template", "presets"]
+
+KINDS = {"U": 0, "*": 1, "B": 2}  # node, node and edge, edge
+MACRO = re.compile(r"%(?P<name>[a-z]+)(?P<length>\d*)\[(?P<row>[+-]?\d+),(?P<column>\d+)\]")
+PLAIN = {"x", "lower", "shape"}
+SIZED = {"prefix", "suffix"}
+FURTHER_COLUMN = "{c}"  # in a preset: the line is repeated for each column behind the first
+MAX_ROW = 1000
+
+
+@dataclass(frozen=True)
+class Macro:
+    """``%name[row,column]``, with a length where the name takes one."""
+
+    name: str
+    length: int
+    row: int
+    column: int
+
+
+@dataclass(frozen=True)
+class Line:
+    """One template line: where it stands, its kind, its text with holes, and what fills them."""
+
+    number: int
+    kind: int
+    skeleton: str
+    macros: tuple[Macro, ...]
+
+
+@dataclass(frozen=True)
+class Template:
+    """A parsed template.
+
+    Attributes:
+        text: the template as written.
+        attributes: whether the data comes as ready-made attributes (CRFsuite's files), each a node
+            feature, and the lines only add to them.
+        name: the file or preset, for messages.
+    """
+
+    text: str
+    attributes: bool = False
+    name: str = "<template>"
+    lines: tuple[Line, ...] = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        lines = tuple(
+            self._parse(number, line.rstrip())
+            for number, line in enumerate(self.text.splitlines(), 1)
+            if line.strip() and not line.startswith("#")
+        )
+        if not lines and not self.attributes:
+            raise TemplateError(f"{self.name}:1:1: no template line; allowed: U…, B…, *…")
+        if self.attributes and any(line.macros for line in lines):
+            raise TemplateError(f"{self.name}: attributes have no columns for macros to name")
+        object.__setattr__(self, "lines", lines)
+
+    @classmethod
+    def load(cls, source: str | PathLike | Template, n_columns: int = 1) -> Template:
+        """Take a template as it is, a preset by its name, a file, or the text itself.
+
+        Args:
+            source: where it comes from; a string with a line break, or one that starts a line of a
+                template, is the text.
+            n_columns: feature columns of the data, for presets that use all of them.
+        """
+        if isinstance(source, Template):
+            return source
+        text = str(source)
+        if text in presets():
+            return cls(_expand(_preset_text(text), n_columns), name=text)
+        if "\n" in text or (text[:1] in KINDS and not Path(text).exists()):
+            return cls(text)
+        if not Path(text).exists():
+            raise TemplateError(f"no template file {text!r}, and {unknown('preset', text, presets())}")
+        try:
+            return cls(read_bytes(source).decode(), name=text)
+        except UnicodeDecodeError as error:
+            raise TemplateError(f"{text}: invalid UTF-8 at byte {error.start + 1}") from None
+
+    @classmethod
+    def for_attributes(cls) -> Template:
+        """Make the template of ready-made attributes: each a node feature, and label bigrams."""
+        return cls("B", attributes=True, name="attributes")
+
+    @property
+    def skeletons(self) -> list[str]:
+        """Texts with holes, numbered; attributes are number 0 where there are any."""
+        found = {line.skeleton: None for line in self.lines}
+        return ["%x[]"] * self.attributes + list(found)
+
+    @property
+    def n_columns(self) -> int:
+        """Feature columns the data must have."""
+        return max((m.column + 1 for line in self.lines for m in line.macros), default=0)
+
+    def program(self) -> core.Program:
+        """Compile for the core."""
+        numbers = {skeleton: number for number, skeleton in enumerate(self.skeletons)}
+        columns: dict[tuple[int, str, int], int] = {}
+        lines = [
+            (
+                line.kind,
+                numbers[line.skeleton],
+                [
+                    (m.row, columns.setdefault((m.column, m.name, m.length), len(columns)))
+                    for m in line.macros
+                ],
+            )
+            for line in self.lines
+        ]
+        return core.Program(list(columns), lines, 0 if self.attributes else -1)
+
+    def check_columns(self, n_columns: int, where: str) -> None:
+        """Raise unless data with so many feature columns can fill every macro."""
+        for line in self.lines:
+            for macro in line.macros:
+                if macro.column >= n_columns:
+                    raise TemplateError(
+                        f"{self.name}:{line.number}: column {macro.column} is asked for; "
+                        f"{where} has feature columns 0 to {n_columns - 1}"
+                    )
+
+    @staticmethod
+    def fill(skeleton: str, tokens: Sequence[str]) -> str:
+        """Name a feature: the skeleton with its holes filled."""
+        rest = iter(tokens)
+        return re.sub(r"%[a-z]+\d*\[\]", lambda _: next(rest), skeleton)
+
+    def _parse(self, number: int, text: str) -> Line:
+        def fail(column: int, message: str) -> TemplateError:
+            return TemplateError(f"{self.name}:{number}:{column}: {message}")
+
+        if text[0] not in KINDS:
+            raise fail(1, f"{text[0]!r} starts no template line; allowed: U, B, *, # (a comment)")
+        macros = []
+        position = 0
+        while (position := text.find("%", position)) >= 0:
+            match = MACRO.match(text, position)
+            if match is None:
+                raise fail(
+                    position + 1,
+                    f"{text[position : position + 12]!r} is no macro; allowed: %x[row,column], "
+                    "%lower, %shape, %prefixN, %suffixN likewise",
+                )
+            name, length = match["name"], int(match["length"] or 0)
+            if name not in PLAIN | SIZED:
+                raise fail(position + 1, unknown("macro", name, PLAIN | SIZED))
+            if (name in SIZED) != (length > 0):
+                raise fail(position + 1, f"%{name} takes {'a' if name in SIZED else 'no'} length")
+            if abs(int(match["row"])) > MAX_ROW:
+                raise fail(position + 1, f"row {match['row']}; allowed: -{MAX_ROW} to {MAX_ROW}")
+            macros.append(Macro(name, length, int(match["row"]), int(match["column"])))
+            position = match.end()
+        skeleton = MACRO.sub(lambda m: f"%{m['name']}{m['length']}[]", text)
+        return Line(number, KINDS[text[0]], skeleton, tuple(macros))
+
+
+def presets() -> list[str]:
+    """Name the templates that come with the package."""
+    folder = resources.files(__package__) / "presets"
+    return sorted(Path(entry.name).stem for entry in folder.iterdir() if entry.name.endswith(".txt"))
+
+
+def _preset_text(name: str) -> str:
+    return (resources.files(__package__) / "presets" / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def _expand(text: str, n_columns: int) -> str:
+    lines = []
+    for line in text.splitlines():
+        further = range(1, n_columns) if FURTHER_COLUMN in line else [0]
+        lines += [line.replace(FURTHER_COLUMN, str(column)) for column in further]
+    return "\n".join(lines) + "\n"

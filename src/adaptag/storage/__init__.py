@@ -1,0 +1,1 @@
+"""Files: bytes in, bytes out, and arrays in a safe format."""

@@ -1,0 +1,137 @@
+"""Arrays and a JSON header in one safetensors file, checked and memory-mapped.
+
+The layout is that of safetensors: the length of the header (8 bytes), the header as JSON, then the
+arrays without gaps, here ordered by item size so that all are aligned. Ours adds one last tensor,
+``checksum``: a checksum of everything before the arrays, and one of the arrays. The first is always
+verified. The second is verified for files up to 64 MiB, which takes milliseconds, and on request
+for larger ones, so that a model of any size is ready at once.
+
+The safetensors package reads these files too; its NumPy loader copies, so reading is done here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import mmap
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptag._native import core
+from adaptag.errors import FileError, ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from adaptag.storage.files import PathLike
+
+    Tensors = Mapping[str, NDArray[Any]]
+
+__all__ = ["read_tensors", "tensors_from_buffer", "write_tensors"]
+
+DTYPES = {
+    "F64": np.dtype("<f8"),
+    "F32": np.dtype("<f4"),
+    "I64": np.dtype("<i8"),
+    "I32": np.dtype("<i4"),
+    "U64": np.dtype("<u8"),
+    "U32": np.dtype("<u4"),
+    "U8": np.dtype("u1"),
+}
+NAMES = {dtype: name for name, dtype in DTYPES.items()}
+VERIFIED_SIZE = 64 << 20
+MAX_HEADER = 100 << 20
+
+
+def write_tensors(file: IO[bytes], kind: str, header: Mapping[str, Any], tensors: Tensors) -> None:
+    """Write arrays and a JSON-ready header; ``kind`` names the sort of file."""
+    arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
+    order = sorted(arrays, key=lambda name: -arrays[name].dtype.itemsize)
+    entries: dict[str, Any] = {"__metadata__": {"kind": kind, "header": json.dumps(header)}}
+    end = 0
+    for name in order:
+        entries[name] = _entry(arrays[name].dtype, arrays[name].shape, end)
+        end = entries[name]["data_offsets"][1]
+    entries["checksum"] = _entry(np.dtype("<u8"), (2,), end)
+    text = json.dumps(entries, ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    head = len(text).to_bytes(8, "little") + text
+    file.write(head)
+    data_sum = 0
+    for name in order:
+        view = arrays[name].reshape(-1).view(np.uint8)
+        data_sum = core.checksum(view, data_sum)
+        file.write(view.data)
+    head_sum = core.checksum(np.frombuffer(head, np.uint8), 0)
+    file.write(np.array([head_sum, data_sum], "<u8").tobytes())
+
+
+def read_tensors(
+    path: PathLike, kind: str, *, verify: bool = False
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Map a file into memory: its header, and its arrays as read-only views."""
+    try:
+        with Path(path).open("rb") as file:
+            buffer: mmap.mmap | bytes
+            try:
+                buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            except ValueError:  # an empty file cannot be mapped
+                buffer = b""
+    except OSError as error:
+        raise FileError(f"{path}: cannot read: {error.strerror or error}") from None
+    return tensors_from_buffer(buffer, kind, name=str(path), verify=verify)
+
+
+def tensors_from_buffer(
+    buffer: bytes | mmap.mmap, kind: str, *, name: str = "<bytes>", verify: bool = False
+) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Take a file's content apart: its header, and its arrays as views of the buffer."""
+    data = np.frombuffer(buffer, np.uint8) if len(buffer) else np.empty(0, np.uint8)
+    length = int.from_bytes(data[:8].tobytes(), "little") if len(data) >= 8 else MAX_HEADER
+    start = 8 + length
+    if length > min(MAX_HEADER, len(data) - 24):
+        raise ModelError(f"{name}: not an adaptag {kind}: no header, or truncated")
+    sums = data[-16:].tobytes()
+    if int.from_bytes(sums[:8], "little") != core.checksum(data[:start], 0):
+        raise ModelError(f"{name}: not an adaptag {kind}, or its header is damaged")
+    try:
+        entries = json.loads(data[8:start].tobytes())
+        metadata = entries.pop("__metadata__")
+        found = metadata["kind"]
+        header: dict[str, Any] = json.loads(metadata["header"])
+        views = {key: _view(data[start:], entry) for key, entry in entries.items()}
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise ModelError(f"{name}: the header is malformed: {error}") from None
+    if found != kind:
+        raise ModelError(f"{name}: holds an adaptag {found}; expected an adaptag {kind}")
+    if max((entry["data_offsets"][1] for entry in entries.values()), default=0) != len(data) - start:
+        raise ModelError(f"{name}: truncated, or bytes were added")
+    del views["checksum"]
+    if verify or len(data) <= VERIFIED_SIZE:
+        data_sum = 0
+        for key in sorted(views, key=lambda key: int(entries[key]["data_offsets"][0])):
+            data_sum = core.checksum(views[key].reshape(-1).view(np.uint8), data_sum)
+        if int.from_bytes(sums[8:], "little") != data_sum:
+            raise ModelError(f"{name}: the arrays are damaged: the checksum does not match")
+    return header, views
+
+
+def _entry(dtype: np.dtype[Any], shape: tuple[int, ...], begin: int) -> dict[str, Any]:
+    size = dtype.itemsize * math.prod(shape)
+    return {"dtype": NAMES[dtype], "shape": list(shape), "data_offsets": [begin, begin + size]}
+
+
+def _view(data: NDArray[np.uint8], entry: dict[str, Any]) -> NDArray[Any]:
+    begin, end = entry["data_offsets"]
+    shape = tuple(int(n) for n in entry["shape"])
+    dtype = DTYPES[entry["dtype"]]
+    if not 0 <= begin <= end <= len(data) or end - begin != dtype.itemsize * math.prod(shape):
+        raise ValueError("a tensor does not fit its place")
+    view = data[begin:end].view(dtype).reshape(shape)
+    if not view.flags.aligned:
+        raise ValueError("a tensor is not aligned")
+    return view
