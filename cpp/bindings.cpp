@@ -10,8 +10,8 @@
 
 #include <optional>
 
-#include "nbest.hpp"
 #include "index_builder.hpp"
+#include "nbest.hpp"
 #include "trainers/registry.hpp"
 
 namespace nb = nanobind;
@@ -82,7 +82,8 @@ class CellView {
 
 nb::tuple read_columns(In<uint8_t> text, std::string name, std::string separator,
                        std::string comment, bool skip_docstart, size_t first_line) {
-  ColumnOptions options{separator.empty() ? '\0' : separator[0], comment, skip_docstart, first_line};
+  ColumnOptions options{separator.empty() ? '\0' : separator[0], comment, skip_docstart,
+                        first_line};
   Columns out;
   {
     nb::gil_scoped_release release;
@@ -107,7 +108,8 @@ nb::tuple read_attributes(In<uint8_t> text, std::string name) {
                         numpy(std::move(out.lines)));
 }
 
-// One token of Python data: a string, or a sequence of strings. Appends its cells; returns how many.
+// One token of Python data: a string, or a sequence of strings. Appends its cells; returns how
+// many.
 std::string_view utf8(nb::handle s) {
   Py_ssize_t n = 0;
   const char* p = PyUnicode_AsUTF8AndSize(s.ptr(), &n);
@@ -281,7 +283,8 @@ struct PyIndexBuilder {
     const CellView cell(text, cells);
     Dataset::check_offsets(span(positions), cells.shape(0), "position");
     Dataset::check_offsets(span(sentences), positions.size() - 1, "sentence");
-    if (values.size() != cells.shape(0)) throw std::invalid_argument("one value for each attribute");
+    if (values.size() != cells.shape(0))
+      throw std::invalid_argument("one value for each attribute");
     nb::gil_scoped_release release;
     builder.add_attributes(
         span(sentences), span(positions), [&](int64_t k) { return cell(k, 0); }, span(values));
@@ -292,7 +295,8 @@ struct PyIndexBuilder {
       builder.freeze(cutoff);
     }
     nb::dict out;
-    out["n_of_kind"] = nb::make_tuple(builder.n_of_kind[0], builder.n_of_kind[1], builder.n_of_kind[2]);
+    out["n_of_kind"] =
+        nb::make_tuple(builder.n_of_kind[0], builder.n_of_kind[1], builder.n_of_kind[2]);
     const size_t P = builder.counts.size(), V = builder.vocabulary.size();
     out["slots"] = numpy(std::vector<uint64_t>(builder.slots()));
     out["keys"] = numpy(std::move(builder.keys), {P, size_t(program.arity) + 1});
@@ -342,7 +346,8 @@ struct PyFeatureIndex {
     const CellView cell(text, cells);
     Dataset::check_offsets(span(positions), cells.shape(0), "position");
     Dataset::check_offsets(span(sentences), positions.size() - 1, "sentence");
-    if (values.size() != cells.shape(0)) throw std::invalid_argument("one value for each attribute");
+    if (values.size() != cells.shape(0))
+      throw std::invalid_argument("one value for each attribute");
     if (index.program().attribute_skeleton < 0)
       throw std::invalid_argument("the template is for columns, not for attributes");
     FeatureIndex::Scratch s;
@@ -521,9 +526,10 @@ class PyDecoder {
   auto viterbi(const PyDataset& dataset, std::optional<In<uint8_t, 2>> legal,
                std::optional<In<uint8_t, 2>> allowed) const {
     std::vector<int32_t> labels(dataset.data.positions.size() - 1);
-    run(dataset, legal, allowed, [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t, int64_t first) {
-      lattice.viterbi(labels.data() + first);
-    });
+    run(dataset, legal, allowed,
+        [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t, int64_t first) {
+          lattice.viterbi(labels.data() + first);
+        });
     return numpy(std::move(labels));
   }
   // P(y_t = y | x) [T, Y] and log Z [N].
@@ -532,12 +538,13 @@ class PyDecoder {
     const size_t T = dataset.data.positions.size() - 1, Y = layout_.n_labels;
     std::vector<float> p(T * Y);
     std::vector<double> log_z(dataset.data.size());
-    run(dataset, legal, allowed, [&]<int W>(Lattice<W>& lattice, const Sentence& s, size_t i, int64_t first) {
-      log_z[i] = lattice.expectations();
-      for (int t = 0; t < s.length; ++t)
-        std::copy_n(lattice.node_p.begin() + size_t(t) * lattice.width(), Y,
-                    p.begin() + (first + t) * Y);
-    });
+    run(dataset, legal, allowed,
+        [&]<int W>(Lattice<W>& lattice, const Sentence& s, size_t i, int64_t first) {
+          log_z[i] = lattice.expectations();
+          for (int t = 0; t < s.length; ++t)
+            std::copy_n(lattice.node_p.begin() + size_t(t) * lattice.width(), Y,
+                        p.begin() + (first + t) * Y);
+        });
     return nb::make_tuple(numpy(std::move(p), {T, Y}), numpy(std::move(log_z)));
   }
   // log P(y | x) [N] of the dataset's own labels.
@@ -555,11 +562,12 @@ class PyDecoder {
                   std::optional<In<uint8_t, 2>> allowed) const {
     std::vector<std::vector<int32_t>> paths(dataset.data.size());
     std::vector<std::vector<double>> scores(dataset.data.size());
-    run(dataset, legal, allowed, [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t i, int64_t) {
-      adaptag::n_best(lattice, n, paths[i], scores[i]);
-      const double log_z = lattice.expectations();
-      for (double& score : scores[i]) score -= log_z;
-    });
+    run(dataset, legal, allowed,
+        [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t i, int64_t) {
+          adaptag::n_best(lattice, n, paths[i], scores[i]);
+          const double log_z = lattice.expectations();
+          for (double& score : scores[i]) score -= log_z;
+        });
     nb::list out;
     for (size_t i = 0; i < paths.size(); ++i) {
       const size_t k = scores[i].size();
@@ -568,7 +576,8 @@ class PyDecoder {
     }
     return out;
   }
-  // P(a chunk of type c covers [first, last]) for rows (sentence, first, last, c), sentences rising.
+  // P(a chunk of type c covers [first, last]) for rows (sentence, first, last, c), sentences
+  // rising.
   auto segment_probabilities(const PyDataset& dataset, In<int64_t, 2> segments, In<int32_t> type_of,
                              In<uint8_t, 2> starts, In<uint8_t, 2> ends,
                              std::optional<In<uint8_t, 2>> legal) const {
@@ -645,8 +654,10 @@ class PyDecoder {
         s.predicates.clear();
         s.offsets.assign(1, 0);
         index_.encode(T, [&](int t, int column) { return cell(first + t, column); }, s);
-        for (const uint32_t id : s.predicates) __builtin_prefetch(weights_.data() + layout_.row(id));
-        lattice.score({T, s.offsets.data(), s.predicates.data(), nullptr, nullptr}, weights_.data());
+        for (const uint32_t id : s.predicates)
+          __builtin_prefetch(weights_.data() + layout_.row(id));
+        lattice.score({T, s.offsets.data(), s.predicates.data(), nullptr, nullptr},
+                      weights_.data());
         lattice.constrain(constraints);
         lattice.viterbi(labels + first);
       }
@@ -713,8 +724,8 @@ NB_MODULE(ADAPTAG_MODULE, m) {
 
   nb::class_<PyIndexBuilder>(m, "IndexBuilder")
       .def(nb::init<const Program&>(), "program"_a)
-      .def("add_columns", &PyIndexBuilder::add_columns, "text"_a.noconvert(),
-           "cells"_a.noconvert(), "sentences"_a.noconvert())
+      .def("add_columns", &PyIndexBuilder::add_columns, "text"_a.noconvert(), "cells"_a.noconvert(),
+           "sentences"_a.noconvert())
       .def("add_attributes", &PyIndexBuilder::add_attributes, "text"_a.noconvert(),
            "cells"_a.noconvert(), "values"_a.noconvert(), "positions"_a.noconvert(),
            "sentences"_a.noconvert())
@@ -747,7 +758,8 @@ NB_MODULE(ADAPTAG_MODULE, m) {
       .def(nb::init<const Layout&, In<int64_t>, In<int64_t>, In<uint32_t>, std::optional<In<float>>,
                     std::optional<In<int32_t>>>(),
            "layout"_a, "sentences"_a.noconvert(), "positions"_a.noconvert(),
-           "predicates"_a.noconvert(), "values"_a.noconvert().none(), "labels"_a.noconvert().none());
+           "predicates"_a.noconvert(), "values"_a.noconvert().none(),
+           "labels"_a.noconvert().none());
 
   m.def("algorithms", &list_algorithms);
   nb::class_<PyTraining>(m, "Training")

@@ -37,7 +37,8 @@ struct Column {
 struct Program {
   std::vector<Column> columns;
   std::vector<Line> lines;  // kinds ascending
-  int attribute_skeleton;   // each attribute of a position is a predicate of its own; −1: no attributes
+  int attribute_skeleton;   // each attribute of a position is a predicate of its own; −1: no
+                            // attributes
   int n_columns = 0;        // columns the data must have
   int reach = 0;            // largest |row|
   int arity = 0;            // largest number of macros
@@ -122,17 +123,16 @@ class FeatureIndex {
     const auto power_of_two = [](size_t n) { return n > 0 && (n & (n - 1)) == 0; };
     if (!power_of_two(slots.size()) || !power_of_two(vocabulary.slots.size()))
       throw std::invalid_argument("index: a table's size is not a power of two");
-    if (vocabulary.offsets.empty() ||
-        derived.size() != vocabulary.size() * program_.columns.size())
+    if (vocabulary.offsets.empty() || derived.size() != vocabulary.size() * program_.columns.size())
       throw std::invalid_argument("index: the tables differ in size");
     for (int k = 1; k <= program_.reach; ++k) {
       before_.push_back(vocabulary.find(Program::boundary(-k)));
       behind_.push_back(vocabulary.find(Program::boundary(k)));
     }
     for (size_t c = 0; c < program_.columns.size(); ++c)
-      if (std::find_if(program_.columns.begin(), program_.columns.begin() + c, [&](const Column& b) {
-            return b.source == program_.columns[c].source;
-          }) == program_.columns.begin() + c)
+      if (std::find_if(program_.columns.begin(), program_.columns.begin() + c,
+                       [&](const Column& b) { return b.source == program_.columns[c].source; }) ==
+          program_.columns.begin() + c)
         sources_.push_back(program_.columns[c].source);
   }
 

@@ -70,7 +70,8 @@ struct Slots {
     for (size_t probes = slots.size(); probes > 0; --probes) {
       const uint64_t slot = slots[i];
       if (slot == 0) return none;
-      if (slot >> 32 == (hash & 0xFFFFFFFFu) && accept(uint32_t(slot) - 1)) return uint32_t(slot) - 1;
+      if (slot >> 32 == (hash & 0xFFFFFFFFu) && accept(uint32_t(slot) - 1))
+        return uint32_t(slot) - 1;
       i = (i + 1) & (slots.size() - 1);
     }
     return none;

@@ -67,9 +67,8 @@ class IndexBuilder {
         for (int64_t k = items[first + t]; k < items[first + t + 1]; ++k) {
           const uint32_t id = vocabulary.intern(name(k));
           const uint64_t f = Program::fingerprint(mix(Program::seed(skeleton), id));
-          predicates.push_back(number(f, 0, skeleton, [&](size_t j) {
-            return j == 0 ? id : VocabularyView::unknown;
-          }));
+          predicates.push_back(number(
+              f, 0, skeleton, [&](size_t j) { return j == 0 ? id : VocabularyView::unknown; }));
           values.push_back(item_values[k]);
         }
         for (const Line& line : program_.lines) {
@@ -128,9 +127,9 @@ class IndexBuilder {
   std::vector<uint32_t> predicates;   // [F]
   std::vector<float> values;          // [F], or empty for columns
   uint32_t n_of_kind[3] = {0, 0, 0};
-  std::vector<uint32_t> keys;         // [P, 1 + arity] skeleton and token numbers
-  std::vector<uint32_t> counts;       // [P]
-  std::vector<uint32_t> derived;      // [columns, V]
+  std::vector<uint32_t> keys;     // [P, 1 + arity] skeleton and token numbers
+  std::vector<uint32_t> counts;   // [P]
+  std::vector<uint32_t> derived;  // [columns, V]
 
  private:
   struct Entry {

@@ -105,9 +105,9 @@ class Lattice {
     return expectations_in_log_space();
   }
 
-  // P(a chunk of one type covers exactly [first, last]) after log_forward_backward(): the paths that
-  // start a chunk at first, start none inside, and end it after last. starts, ends [Y + 1, Y + 1]
-  // say where chunks begin and end (index Y: outside the sentence); of_type [Y] marks the type.
+  // P(a chunk of one type covers exactly [first, last]) after log_forward_backward(): the paths
+  // that start a chunk at first, start none inside, and end it after last. starts, ends [Y + 1, Y +
+  // 1] say where chunks begin and end (index Y: outside the sentence); of_type [Y] marks the type.
   double segment_probability(int first, int last, const uint8_t* of_type, const uint8_t* starts,
                              const uint8_t* ends) {
     const int w = width();
@@ -223,12 +223,12 @@ class Lattice {
   int n_labels() const { return Y; }
   int n_matrices() const { return int(runs.size()) - 1; }
 
-  int length = 0;              // T
-  std::vector<float> node;     // [T, W] scores; padding lanes are forbidden
-  std::vector<float> edge;     // [M, Y, W] scores
-  std::vector<int> runs;       // [M + 1] first position of each edge matrix, then T
-  std::vector<float> node_p;   // [T, W] probabilities
-  std::vector<float> edge_p;   // [M, Y, W] expected transitions of a run
+  int length = 0;             // T
+  std::vector<float> node;    // [T, W] scores; padding lanes are forbidden
+  std::vector<float> edge;    // [M, Y, W] scores
+  std::vector<int> runs;      // [M + 1] first position of each edge matrix, then T
+  std::vector<float> node_p;  // [T, W] probabilities
+  std::vector<float> edge_p;  // [M, Y, W] expected transitions of a run
 
  private:
   static constexpr double infinity = std::numeric_limits<double>::infinity();
@@ -419,12 +419,12 @@ class Lattice {
   const Layout layout_;
   const Rows<W> rows_;
   const int Y;
-  std::vector<float> padding_;                         // [W] 0 for labels, forbidden for padding
+  std::vector<float> padding_;  // [W] 0 for labels, forbidden for padding
   std::vector<float> exp_node_, exp_edge_, transposed_;
-  std::vector<float> alpha_, beta_;                    // [T, W] scaled forward; e ∘ scaled backward
-  std::vector<double> log_alpha_, log_beta_;           // [T, Y]
-  std::vector<float> best_;                            // [T, W] Viterbi
-  std::vector<int32_t> back_;                          // [T, W]
+  std::vector<float> alpha_, beta_;           // [T, W] scaled forward; e ∘ scaled backward
+  std::vector<double> log_alpha_, log_beta_;  // [T, Y]
+  std::vector<float> best_;                   // [T, W] Viterbi
+  std::vector<int32_t> back_;                 // [T, W]
   double shift_ = 0, log_z_ = 0;
 };
 

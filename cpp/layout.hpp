@@ -1,4 +1,5 @@
-// Where weights lie, and the encoded sentences that refer to them. Views only: Python owns the data.
+// Where weights lie, and the encoded sentences that refer to them. Views only: Python owns the
+// data.
 #pragma once
 
 #include <cstddef>
@@ -36,8 +37,8 @@ struct Layout {
   }
 
   uint32_t n_predicates() const { return n_node + n_both + n_edge; }
-  uint32_t edge_begin() const { return n_node; }           // first id with an edge block
-  uint32_t node_end() const { return n_node + n_both; }    // first id without a node block
+  uint32_t edge_begin() const { return n_node; }         // first id with an edge block
+  uint32_t node_end() const { return n_node + n_both; }  // first id without a node block
   size_t edge_size() const { return size_t(n_labels) * width; }
   size_t both_size() const { return width + edge_size(); }
   size_t n_weights() const {
@@ -60,34 +61,36 @@ struct Layout {
 
 // One sentence: T positions, each with the predicates that fire there, kinds ascending.
 struct Sentence {
-  int length;                    // T
-  const int64_t* offsets;        // [T + 1] into predicates
-  const uint32_t* predicates;    // [F]
-  const float* values;           // [F], or null: all are 1
-  const int32_t* labels;         // [T], or null
+  int length;                  // T
+  const int64_t* offsets;      // [T + 1] into predicates
+  const uint32_t* predicates;  // [F]
+  const float* values;         // [F], or null: all are 1
+  const int32_t* labels;       // [T], or null
 
   float value(int64_t k) const { return values ? values[k] : 1.0f; }
 };
 
 // All sentences, flat.
 struct Dataset {
-  std::span<const int64_t> sentences;     // [N + 1] into positions
-  std::span<const int64_t> positions;     // [T + 1] into predicates
-  std::span<const uint32_t> predicates;   // [F]
-  std::span<const float> values;          // [F] or empty
-  std::span<const int32_t> labels;        // [T] or empty
+  std::span<const int64_t> sentences;    // [N + 1] into positions
+  std::span<const int64_t> positions;    // [T + 1] into predicates
+  std::span<const uint32_t> predicates;  // [F]
+  std::span<const float> values;         // [F] or empty
+  std::span<const int32_t> labels;       // [T] or empty
 
   size_t size() const { return sentences.size() - 1; }
 
   Sentence operator[](size_t i) const {
     const int64_t first = sentences[i];
     return {int(sentences[i + 1] - first), positions.data() + first, predicates.data(),
-            values.empty() ? nullptr : values.data(), labels.empty() ? nullptr : labels.data() + first};
+            values.empty() ? nullptr : values.data(),
+            labels.empty() ? nullptr : labels.data() + first};
   }
 
   static void check_offsets(std::span<const int64_t> offsets, size_t end, const char* what) {
     if (offsets.empty() || offsets.front() != 0 || uint64_t(offsets.back()) != end)
-      throw std::invalid_argument(std::string("dataset: ") + what + " offsets do not cover the data");
+      throw std::invalid_argument(std::string("dataset: ") + what +
+                                  " offsets do not cover the data");
     for (size_t i = 1; i < offsets.size(); ++i)
       if (offsets[i] < offsets[i - 1])
         throw std::invalid_argument(std::string("dataset: ") + what + " offsets are not ascending");

@@ -34,8 +34,8 @@ Totals likelihood_gradient(Lattice<W>& lattice, const int32_t* gold) {
   return totals;
 }
 
-// Calls update(id, first weight, delta, n, value) for every row block the sentence uses: node blocks
-// position by position, edge blocks once for each run of positions that share a matrix.
+// Calls update(id, first weight, delta, n, value) for every row block the sentence uses: node
+// blocks position by position, edge blocks once for each run of positions that share a matrix.
 template <int W, class Update>
 void for_each_block(const Lattice<W>& lattice, const Sentence& s, const Layout& layout,
                     Update&& update) {

@@ -22,10 +22,10 @@ struct Span {
 };
 
 struct ColumnOptions {
-  char separator = 0;        // '\t', ' ' (runs of spaces and tabs), or 0: tab if the first line has one
-  std::string comment;       // lines that start with this are skipped; empty: none
+  char separator = 0;   // '\t', ' ' (runs of spaces and tabs), or 0: tab if the first line has one
+  std::string comment;  // lines that start with this are skipped; empty: none
   bool skip_docstart = false;
-  size_t first_line = 1;     // number of the first line, for text that is read in parts
+  size_t first_line = 1;  // number of the first line, for text that is read in parts
 };
 
 struct Columns {
@@ -73,8 +73,9 @@ inline void check_text(std::string_view text, std::string_view name, size_t firs
     const size_t line = first_line + std::count(begin, p, '\n');
     const auto* start = p;
     while (start > begin && start[-1] != '\n') --start;
-    throw InputError(name, line, std::string(what) + " at byte " + std::to_string(p - start + 1) +
-                                     " of the line; allowed: UTF-8 text");
+    throw InputError(name, line,
+                     std::string(what) + " at byte " + std::to_string(p - start + 1) +
+                         " of the line; allowed: UTF-8 text");
   };
   while (p < end) {
     uint64_t word;
@@ -116,7 +117,8 @@ inline Columns parse_columns(std::string_view text, std::string_view name,
   size_t first_data_line = 0;
   const char* base = text.data();
   const auto end_sentence = [&] {
-    if (out.sentences.back() != int64_t(out.lines.size())) out.sentences.push_back(out.lines.size());
+    if (out.sentences.back() != int64_t(out.lines.size()))
+      out.sentences.push_back(out.lines.size());
   };
   for_each_line(text, options.first_line, [&](size_t number, const char* p, const char* end) {
     while (end > p && is_blank(end[-1])) --end;
@@ -138,8 +140,9 @@ inline Columns parse_columns(std::string_view text, std::string_view name,
       else
         while (p < end && !is_blank(*p)) ++p;
       if (p == cell)
-        throw InputError(name, number, "column " + std::to_string(out.cells.size() - first + 1) +
-                                           " is empty; every cell needs a value");
+        throw InputError(name, number,
+                         "column " + std::to_string(out.cells.size() - first + 1) +
+                             " is empty; every cell needs a value");
       out.cells.push_back({uint32_t(cell - base), uint32_t(p - base)});
       if (p == end) break;
       ++p;
@@ -151,9 +154,10 @@ inline Columns parse_columns(std::string_view text, std::string_view name,
       first_data_line = number;
       out.n_columns = n;
     } else if (n != out.n_columns) {
-      throw InputError(name, number, std::to_string(n) + (n == 1 ? " column" : " columns") +
-                                         "; line " + std::to_string(first_data_line) + " has " +
-                                         std::to_string(out.n_columns));
+      throw InputError(name, number,
+                       std::to_string(n) + (n == 1 ? " column" : " columns") + "; line " +
+                           std::to_string(first_data_line) + " has " +
+                           std::to_string(out.n_columns));
     }
     out.lines.push_back(uint32_t(number));
   });
@@ -161,7 +165,8 @@ inline Columns parse_columns(std::string_view text, std::string_view name,
   return out;
 }
 
-// label<TAB>attribute[:value]<TAB>…, with \: for a colon and \\ for a backslash, as CRFsuite writes.
+// label<TAB>attribute[:value]<TAB>…, with \: for a colon and \\ for a backslash, as CRFsuite
+// writes.
 inline Attributes parse_attributes(std::string_view text, std::string_view name) {
   check_text(text, name, 1);
   Attributes out;
@@ -169,7 +174,8 @@ inline Attributes parse_attributes(std::string_view text, std::string_view name)
   out.positions.push_back(0);
   out.sentences.push_back(0);
   const auto end_sentence = [&] {
-    if (out.sentences.back() != int64_t(out.lines.size())) out.sentences.push_back(out.lines.size());
+    if (out.sentences.back() != int64_t(out.lines.size()))
+      out.sentences.push_back(out.lines.size());
   };
   for_each_line(text, 1, [&](size_t number, const char* p, const char* end) {
     if (std::string_view(p, end - p).find_first_not_of(" \t") == std::string_view::npos)
@@ -203,9 +209,10 @@ inline Attributes parse_attributes(std::string_view text, std::string_view name)
       if (colon) {
         const auto [rest, error] = std::from_chars(colon + 1, stop, value);
         if (error != std::errc() || rest != stop || value != value || value - value != 0)
-          throw InputError(name, number, "value '" + std::string(colon + 1, stop) +
-                                             "' after ':'; allowed: a finite number, or \\: for a "
-                                             "colon in an attribute");
+          throw InputError(name, number,
+                           "value '" + std::string(colon + 1, stop) +
+                               "' after ':'; allowed: a finite number, or \\: for a "
+                               "colon in an attribute");
       }
       out.cells.push_back({begin, uint32_t(out.text.size())});
       out.values.push_back(value);

@@ -172,9 +172,9 @@ class Adf {
   const double lambda_;
   Row* const rows_;
   Clock* const clock_;
-  int order_ = 1;                       // terms of the series of −log(1 − x) that float32 can see
-  double geometric_[max_order + 1]{};   // 1 / (k (1 − α^k))
-  std::vector<double> alpha_powers_;    // α^m
+  int order_ = 1;                      // terms of the series of −log(1 − x) that float32 can see
+  double geometric_[max_order + 1]{};  // 1 / (k (1 − α^k))
+  std::vector<double> alpha_powers_;   // α^m
   uint64_t t_ = 0, closed_ = 0, window_begin_ = 0;
   bool boundary_ = false;
 };

@@ -43,7 +43,8 @@ class Sgd {
         rows_(rows),
         clock_(clock) {
     if (lambda_ * eta0_ >= 0.5)
-      throw std::invalid_argument("rate / (samples · sigma²) is " + std::to_string(lambda_ * eta0_) +
+      throw std::invalid_argument("rate / (samples · sigma²) is " +
+                                  std::to_string(lambda_ * eta0_) +
                                   "; allowed: below 0.5 (lower rate or raise sigma)");
   }
 

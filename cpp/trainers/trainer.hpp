@@ -2,12 +2,11 @@
 //
 // An algorithm is one struct:
 //   declaration            its name, what it optimises, its parameters and its state
-//   Row, Clock             state per predicate and per run, plain fields as declared; zeros at start
-//   begin() … end()        around each sample
-//   refresh(ops, id, w, n) makes the row current before it is read (lazy rates, lazy penalties)
-//   direction(lattice, y)  inference: fills the update direction, returns the loss
-//   update(ops, id, w, d, n, v)   w += step · v · d for a block of n weights
-//   flush(ops, id, w, n)   applies what is pending, at the end
+//   Row, Clock             state per predicate and per run, plain fields as declared; zeros at
+//   start begin() … end()        around each sample refresh(ops, id, w, n) makes the row current
+//   before it is read (lazy rates, lazy penalties) direction(lattice, y)  inference: fills the
+//   update direction, returns the loss update(ops, id, w, d, n, v)   w += step · v · d for a block
+//   of n weights flush(ops, id, w, n)   applies what is pending, at the end
 // Python allocates Row and Clock arrays from the declaration and saves them in checkpoints.
 #pragma once
 
@@ -56,7 +55,11 @@ template <class Algorithm, int W>
 class TrainingWith final : public Training {
  public:
   TrainingWith(const Layout& layout, float* weights, Algorithm algorithm)
-      : layout_(layout), ops_{layout.width}, weights_(weights), algorithm_(algorithm), lattice_(layout) {}
+      : layout_(layout),
+        ops_{layout.width},
+        weights_(weights),
+        algorithm_(algorithm),
+        lattice_(layout) {}
 
   Totals run(const Dataset& data, std::span<const uint32_t> order) override {
     Totals sum;

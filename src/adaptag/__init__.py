@@ -1,1 +1,62 @@
-"""adaptag."""
+"""Fast, accurate training of log-linear models for language.
+
+>>> import adaptag
+>>> model = adaptag.train("train.txt", template="chunking")  # doctest: +SKIP
+>>> model.save("model.adaptag")  # doctest: +SKIP
+>>> adaptag.Model.load("model.adaptag").tag([("The", "DT"), ("cat", "NN")])  # doctest: +SKIP
+['B-NP', 'I-NP']
+
+Names are imported when they are first used, so that ``import adaptag`` costs nothing.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adaptag.api import encode as encode
+    from adaptag.api import evaluate as evaluate
+    from adaptag.api import evaluate_file as evaluate_file
+    from adaptag.api import evaluate_model as evaluate_model
+    from adaptag.api import read as read
+    from adaptag.api import train as train
+    from adaptag.corpus.columns import ColumnFormat as ColumnFormat
+    from adaptag.dataset.encoded import Dataset as Dataset
+    from adaptag.decoding.model import Model as Model
+    from adaptag.decoding.model import Segment as Segment
+    from adaptag.errors import AdaptagError as AdaptagError
+    from adaptag.evaluation import Evaluation as Evaluation
+    from adaptag.features.template import Template as Template
+    from adaptag.training.algorithms import algorithms as algorithms
+    from adaptag.training.callbacks import Callback as Callback
+
+_PLACES = {
+    "AdaptagError": "adaptag.errors",
+    "Callback": "adaptag.training.callbacks",
+    "ColumnFormat": "adaptag.corpus.columns",
+    "Dataset": "adaptag.dataset.encoded",
+    "Evaluation": "adaptag.evaluation",
+    "Model": "adaptag.decoding.model",
+    "Segment": "adaptag.decoding.model",
+    "Template": "adaptag.features.template",
+    "algorithms": "adaptag.training.algorithms",
+    "encode": "adaptag.api",
+    "evaluate": "adaptag.api",
+    "evaluate_file": "adaptag.api",
+    "evaluate_model": "adaptag.api",
+    "read": "adaptag.api",
+    "train": "adaptag.api",
+}
+
+__all__ = sorted(_PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        return getattr(importlib.import_module(_PLACES[name]), name)
+    raise AttributeError(f"module 'adaptag' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *_PLACES]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag._native import core
-from adaptag.storage.files import read_bytes
 from adaptag.errors import CorpusError
+from adaptag.storage.files import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["AttributeCorpus"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class AttributeCorpus:
     r"""Lines ``label<TAB>attribute[:value]…``; ``\:`` stands for a colon, ``\\`` for a backslash.
 

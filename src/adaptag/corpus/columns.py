@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag._native import core
-from adaptag.storage.files import open_bytes, read_bytes
 from adaptag.errors import CorpusError
+from adaptag.storage.files import open_bytes, read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -41,7 +41,7 @@ class ColumnFormat:
     skip_docstart: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ColumnCorpus:
     """Sentences of tokens with a fixed number of columns, as spans of one text.
 
@@ -74,7 +74,7 @@ class ColumnCorpus:
         format: ColumnFormat | None = None,  # noqa: A002
         size: int = 1 << 23,
     ) -> Iterator[ColumnCorpus]:
-        """Read a column file of any length in parts of about ``size`` bytes, whole sentences each."""
+        """Read a file of any length in parts of about ``size`` bytes, whole sentences each."""
         line, rest, found = 1, b"", False
         with open_bytes(path) as file:
             while True:
@@ -140,6 +140,14 @@ class ColumnCorpus:
         """Tokens of all sentences."""
         return int(self.cells.shape[0])
 
+    def sentence(self, number: int) -> ColumnCorpus:
+        """One sentence as a corpus of its own."""
+        first, end = (int(offset) for offset in self.sentences[number : number + 2])
+        offsets = np.array([0, end - first], np.int64)
+        return ColumnCorpus(
+            self.name, self.text, self.cells[first:end], offsets, self.lines[first:end]
+        )
+
     def number_labels(
         self, known: Sequence[str] = (), column: int = -1
     ) -> tuple[NDArray[np.int32], list[str]]:
@@ -149,9 +157,7 @@ class ColumnCorpus:
             raise CorpusError(
                 f"{self.name}:{where}: 1 column; a labelled file needs at least 2, the label last"
             )
-        ids, names = core.number_labels(
-            self.text, self.cells, column % self.n_columns, list(known)
-        )
+        ids, names = core.number_labels(self.text, self.cells, column % self.n_columns, list(known))
         return ids, names
 
     def with_label(
@@ -167,5 +173,5 @@ class ColumnCorpus:
 
 
 def _last_blank_line(data: bytes) -> int:
-    """End of the last blank line in data: a place to cut between sentences; 0 where there is none."""
+    """Find where the last blank line ends: a place to cut between sentences; 0: nowhere."""
     return max(data.rfind(mark) + len(mark) if mark in data else 0 for mark in (b"\n\n", b"\n\r\n"))

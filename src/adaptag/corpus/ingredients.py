@@ -39,8 +39,8 @@ few: 2 3 4; digit: 2 3 4 6 5 8 10 12; word: two three four six five eight ten
 slash: 1/2 1/4 3/4 1/3 2/3 1/8; vulgar: ½ ¼ ¾ ⅓ ⅔ ⅛; decimal: 1.5 0.5 2.5 .5 1.25 0.75
 range: 2-3 3-4 1-2 4-6 6-8 2–3 3–4 2_to_3 3_to_4 4_to_6 2_or_3 1_or_2 2_-_3
 hundreds: 250 200 100 500 150 300 50 400 125 75 350 225; ounces: 14 15 8 10 28 6 16 12 14.5 10.75
-cup: cup cup cup c. C c pint quart qt. || mug beaker cupful; hyphen: -ounce -oz -oz. || -OZ
-spoon: tablespoon teaspoon tsp tbsp Tbsp. tsp. T t Tbs. tbs TBSP || spoonful tblsp. dessertspoon
+cup: cup cup cup c. C c pint quart qt. || mug beaker cupful; hyphen: -ounce -oz -oz.
+spoon: tablespoon teaspoon tsp tbsp Tbsp. tsp. T t Tbs. tbs TBSP || spoonful tblsp dessertspoon
 dash: pinch dash splash drizzle || smidgen glug; scoop: heaping scant level generous big || modest
 gram: g gr grams g. gm || grammes; litre: ml mL ml. || cl dl; ounce: oz ounce oz. ounces || ozs
 pound: pound lb lbs lb. kilo kg lbs. || kilogram; tin: can tin jar || canister flask
@@ -94,12 +94,12 @@ meatdid: trimmed diced sliced cooked shredded pounded browned || butterflied deb
 eggdid: beaten lightly_beaten separated whisked hard-boiled || poached scrambled tempered
 candid: drained rinsed drained_and_rinsed undrained thawed || strained well_shaken
 sold: diced crushed sliced stewed || fire-roasted; ripe: fresh ripe frozen organic cold || overripe
-shape: pieces cubes strips chunks rounds wedges slices rings || ribbons batons
+shape: pieces cubes strips chunks wedges slices || ribbons batons; rasp: shredded grated || shaved
 lean: boneless skinless lean frozen fresh bone-in raw || leftover grass-fed free-range
 use: serving garnish dusting frying greasing sprinkling brushing the_pan rolling || basting glazing
 dish: sauce dressing filling topping crust marinade glaze salad dough soup || streusel brine
-aside: if_desired to_taste as_needed plus_more_to_taste or_as_needed see_note_1 divided more_or_less
-  whatever_you_have_on_hand as_ripe_as_you_can_get || at_your_discretion not_the_cheap_kind
+aside: if_desired as_ripe_as_you_can_get as_needed plus_more_to_taste or_as_needed divided
+  see_note_1 whatever_you_have_on_hand more_or_less || at_your_discretion not_the_cheap_kind
 """
 
 # Rules: alternatives parted by "|", each with an optional weight "n*" (and maybe empty). $x writes
@@ -107,25 +107,24 @@ aside: if_desired to_taste as_needed plus_more_to_taste or_as_needed see_note_1 
 # keeps x in n % of the lines and TYPE{...} labels a chunk.
 _RULES = """
 line: 90* $body | - $body | • $body | 3* NOTE{for the $dish} : $body
-body: 20* $pantry | 18* $produce | 10* $spices | 8* $herbs | 9* $meats | 12* $packaged | 7* $dairy
+body: 20* $pantry | 18* $produce | 10* $spices | 8* $herbs | 9* $meats | 12* $packs | 7* $dairy
   | 5* $eggs | 4* $garlic | 4* $breads | 5* $seasoning | 4* $garnish | 5* $fats | 3* $citrus
 
 one: 12* 1 | one; part: 4* $slash | 3* $vulgar | half a | $decimal | a
 count: 24* $digit | 4* $word | 4* $range | a few | several | a couple of | a dozen
 mixed: 6* $few | 3* 1 $slash | 2* 1 +$vulgar | 2* $few $slash | $few $vulgar | $range | $decimal
   | $few +- +$slash | $word
-rasp: shredded | grated | crumbled; single: QTY{$one} SIZE{$size}?40
-plenty: QTY{$count} SIZE{$size}?40
-cups: 4* QTY{$one} SIZE{$scoop}?10 UNIT{$cup} | 5* about?5 QTY{$part} UNIT{$cup} | QTY{$few +$cup:s}
+single: QTY{$one} SIZE{$size}?50; plenty: QTY{$count} SIZE{$size}?50
+cups: 4* QTY{$one} SIZE{$scoop}?20 UNIT{$cup} | 5* about?5 QTY{$part} UNIT{$cup} | QTY{$few +$cup:s}
   | 5* about?5 QTY{$mixed} UNIT{$cup:s}
-spoons: 4* QTY{$one} SIZE{$scoop}?12 UNIT{$spoon} | 3* QTY{$part} UNIT{$spoon} | QTY{$few +$spoon}
-  | 4* QTY{$mixed} SIZE{$scoop}?5 UNIT{$spoon:s} | QTY{a} SIZE{$scoop}?25 UNIT{$dash} of
+spoons: 4* QTY{$one} SIZE{$scoop}?20 UNIT{$spoon} | 3* QTY{$part} UNIT{$spoon} | QTY{$few +$spoon}
+  | 4* QTY{$mixed} SIZE{$scoop}?10 UNIT{$spoon:s} | QTY{a} SIZE{$scoop}?25 UNIT{$dash} of
 grams: 2* QTY{$hundreds +$gram} | QTY{$hundreds} UNIT{$gram} | approx. QTY{$hundreds} UNIT{$gram}
 weight: 4* QTY{$one} UNIT{$pound} | 4* QTY{$mixed} UNIT{$pound:s} | 2* QTY{$part} UNIT{$pound}
   | 3* $grams | QTY{$ounces} UNIT{$ounce}
 solid: 6* $cups | 2* $spoons | 2* $grams | $cups plus $spoons
 fluid: 5* $cups | 5* $spoons | QTY{$hundreds +$litre} | QTY{$hundreds} UNIT{$litre}
-net: 3* $ounces $ounce | $hundreds +g | $ounces +$hyphen
+net: 4* $ounces $ounce | $hundreds +g | $hundreds g | $hundreds $litre | $ounces +$hyphen
 sized: 4* QTY{$one} ( SIZE{$net} ) | 3* QTY{$one} SIZE{$ounces +$hyphen} | 4* $single
 canful: 6* $sized UNIT{$tin} | 2* QTY{$few} ( SIZE{$net} ) UNIT{$tin:s}
   | QTY{$few} UNIT{$tin:s} ( SIZE{$net} each ) | QTY{$few} x SIZE{$hundreds +g} UNIT{$tin:s}
@@ -134,7 +133,8 @@ around: 2* ( about $weight ) | ( $cups ) | ( about QTY{$digit} SIZE{$size}?50 )
 
 note: 3* optional | 4* for $use | 2* plus more for $use | 2* for the $dish | 4* $aside | or use $fat
   | for the $fruit $dish | plus extra to serve | preferably $ripe
-tail: 5* , NOTE{$note} | 3* ( NOTE{$note} ) | 2* NOTE{$note}; comma: 5* , |
+tail: 5* , NOTE{$note} | 3* ( NOTE{$note} ) | 2* NOTE{$note} | , plus $spoons NOTE{for $use}
+comma: 4* , |; mix: $herb and $cheese crackers | $fruit and $nut granola | $salt and $spice rub
 cut: 2* cut into $inch?50 $shape | cut into $digit $shape | $clean and cut into $shape
 prep: 5* $did | 3* $fine | 3* $clean and $did | 2* $clean and $fine | 3* $cut
 after: 8* $comma PREP{$prep} | ( PREP{$prep} ) | , PREP{$clean} , PREP{$prep} | - PREP{$prep}
@@ -144,18 +144,16 @@ flour: 3* all-purpose flour | 4* $grain flour | 4* $sugar sugar | bread crumbs |
 sauces: 3* $oil oil | 3* $wine vinegar | extra virgin $oil oil | 4* $sauce sauce | 3* $syrup | water
   | 4* $diet?20 $meat broth | vegetable stock | 2* $fruit juice | dry white wine | dry sherry
   | vanilla extract | $acid extract | coconut milk | $nut butter | $berry jam
-pantry: 9* $solid $dry $tail?20 | 9* $fluid $maker?12 NAME{$sauces} $tail?20 | NAME{$flour} , $solid
-  | NAME{$flour} : $solid | NAME{$sauces} - $fluid | NAME{$sauces} $tail
+pantry: 9* $solid $dry $tail?35 | 9* $fluid $maker?20 NAME{$sauces} $tail?35 | NAME{$flour} , $solid
+  | NAME{$flour} : $solid | NAME{$sauces} - $fluid | $fluid STATE{$warm} NAME{water}
   | $fluid NAME{$meat broth} or NAME{water} | $spoons NAME{$syrup} or NAME{$sugar sugar}
-  | $fluid STATE{$warm} NAME{water}
-dry: 8* $maker?10 NAME{$flour} | PREP{packed} NAME{$sugar sugar} | NAME{ground $nut:s}
+dry: 8* $maker?15 NAME{$flour} | PREP{packed} NAME{$sugar sugar} | NAME{ground $nut:s}
   | NAME{$sugar sugar} $comma PREP{packed} | NAME{$grain flour} $comma PREP{sifted}
   | 2* PREP{$solo} NAME{$nut:s} | 2* NAME{$nut:s} $comma PREP{toasted} | STATE{cooked} NAME{$cereal}
-  | NAME{$cereal} $comma PREP{cooked}
 
 thing: 5* $veg | 2* $tint $veg | 3* $fruit; zest: juice | zest | juice and zest | grated zest
-produce: 5* $single STATE{$ripe}?15 NAME{$thing} $around?8 $after?70 $tail?15
-  | 6* $plenty STATE{$ripe}?15 NAME{$thing:s} $around?10 $after?70 $tail?15
+produce: 5* $single STATE{$ripe}?30 NAME{$thing} $around?8 $after?75 $tail?25
+  | 6* $plenty STATE{$ripe}?30 NAME{$thing:s} $around?10 $after?75 $tail?25
   | 2* $cups PREP{$solo} NAME{$thing} | QTY{$count} PREP{$solo} NAME{$thing:s}
   | QTY{$count} PREP{$fine} NAME{$thing:s} | NAME{$thing:s} , $plenty $after?50
   | 3* $weight STATE{$ripe}?25 NAME{$thing:s} $after?60 | $plenty NAME{$thing:s} , STATE{$ripe}
@@ -170,29 +168,29 @@ garlic: 3* $plenty UNIT{cloves} of?25 NAME{garlic} $after?70 | $spoons PREP{$sol
   | QTY{$few} UNIT{stalks} NAME{celery} $after?60 | QTY{$few} NAME{celery} UNIT{stalks} $after?60
 spices: 5* $spoons NAME{ground $spice} | 2* $spoons NAME{$spice} $comma PREP{ground}
   | 2* $spoons PREP{freshly ground} NAME{$spice} | 3* $spoons STATE{dried} NAME{$herb}
-  | 5* $spoons NAME{$salt} $tail?15 | NAME{$salt} , $spoons | QTY{$digit} NAME{whole cloves}
-  | QTY{$one} NAME{cinnamon stick} | $spoons STATE{dried} NAME{$herb} or $spoons $leaf
+  | 5* $spoons NAME{$salt} $tail?30 | NAME{$salt} , $spoons | QTY{$digit} NAME{whole cloves}
+  | QTY{$one} NAME{cinnamon stick} | $plenty NAME{bay leaves}
+  | $spoons STATE{dried} NAME{$herb} or $spoons $leaf
 seasoning: 3* NAME{salt} and $pepper $tasty | 2* NAME{$salt} $tasty | NAME{salt} & $pepper
-  | NAME{$salt} and NAME{$spice} $tasty | QTY{a} UNIT{pinch} each of NAME{salt} and NAME{$spice}
+  | 2* $salts $tasty | QTY{a} UNIT{pinch} each of NAME{salt} and NAME{$spice}
 pepper: 2* NAME{pepper} | NAME{black pepper} | PREP{freshly ground} NAME{black pepper}
 tasty: 5* $comma NOTE{to taste} | ( NOTE{to taste} ) | , NOTE{$note}
+salts: NAME{$salt} and NAME{$spice} | NAME{$herb} and NAME{$herb} | $spoons NAME{$salt} and NAME{$spice}
 leaf: STATE{fresh}?50 NAME{$herb}; leafy: 3* $comma PREP{$leafdid} | $comma PREP{$fine}
 herbs: 3* $spoons PREP{$leafdid} $leaf | $cups PREP{$fine} $leaf | $cups NAME{$green} $leafy?60
-  | 3* $single UNIT{$bunch} of?25 $leaf $leafy?60 | 2* $spoons $leaf $leafy?70
+  | 3* $single UNIT{$bunch} $leaf $leafy?60 | 2* $spoons $leaf $leafy?70
   | 2* $plenty UNIT{$bunch:s} $leaf $leafy?50 $tail?20 | QTY{$count} $leaf UNIT{leaves} $leafy?50
-  | QTY{2} NAME{bay leaves}
 meats: 3* $weight NAME{ground $meat} $tail?10 | 4* $weight STATE{$lean}?50 NAME{$joint:s} $braise?60
-  | 2* $weight STATE{boneless} , STATE{skinless} NAME{$joint:s} | $sized NAME{$joint} $braise?60
+  | 2* $weight STATE{boneless} , STATE{skinless} NAME{$joint:s} | NAME{$joint:s} , STATE{$lean} , $weight
   | 2* $plenty UNIT{slices} NAME{$deli} | 3* $weight STATE{$lean}?20 NAME{$fish} $braise?50
   | 3* $plenty STATE{$lean}?40 NAME{$joint:s} $around?15 $braise?50
   | 2* $cups PREP{$meatdid}?50 STATE{cooked} NAME{$meat}
 braise: 3* $comma PREP{$meatdid} | 2* $comma PREP{$cut} | , PREP{$meatdid and $meatdid}
-packaged: 5* $canful $maker?15 NAME{$sold $canned} $drain?50
-  | 3* $canful NAME{$bean beans} $drain?60 | 6* $packet $maker?30 NAME{$diet?20 $product} $tail?15
-  | 2* $packet NAME{shredded $cheese cheese} | $packet STATE{frozen} NAME{chopped $green} $drain?50
-  | $cups NAME{$product} ( such as $maker )
+packs: 5* $canful $maker?15 NAME{$sold $canned} $drain?50 | $cups NAME{$product} ( such as $maker )
+  | 3* $canful NAME{$bean beans} $drain?60 | 6* $packet $maker?30 NAME{$diet?20 $product} $tail?25
+  | 4* $packet $maker?20 NAME{$mix} | 2* $packet NAME{shredded $cheese cheese} | $packet STATE{frozen} NAME{chopped $green} $drain?50
 drain: 4* $comma PREP{$candid} | ( PREP{$candid} ) | NOTE{with juice} | , NOTE{liquid reserved}
-dairy: 6* $fluid $maker?12 STATE{cold}?8 NAME{$diet?25 $milk} $tail?12
+dairy: 6* $fluid $maker?20 STATE{cold}?15 NAME{$diet?25 $milk} $tail?25
   | 2* $packet NAME{cream cheese} $soft | 3* $cups PREP{$rasp} NAME{$cheese cheese}
   | $fluid NAME{cream} , PREP{whipped} | $spoons PREP{grated} NAME{$cheese}
   | 2* $weight $maker?10 NAME{$cheese cheese} $comma PREP{$rasp}
@@ -200,8 +198,7 @@ eggs: 5* $plenty NAME{eggs} $beat?50 | 2* $single NAME{egg} $beat?60 | $plenty N
   | QTY{$one} NAME{egg} plus QTY{1} NAME{egg yolk} | QTY{$digit} NAME{hard-boiled eggs} $after?60
 beat: 4* $comma PREP{$eggdid} | ( PREP{$eggdid} ) | , STATE{at room temperature}
 fats: 4* $solid NAME{$fat} $soft?70 | 2* $solid NAME{$fat} or NAME{$oil oil}
-  | NAME{$fat} , NOTE{for $use} | 2* QTY{$one} UNIT{stick} NAME{$fat} $soft?60
-  | 2* $solid PREP{$fatdid} NAME{$fat}
+  | 2* $solid PREP{$fatdid} NAME{$fat} | 2* QTY{$one} UNIT{stick} NAME{$fat} $soft?60
   | QTY{$few} UNIT{sticks} ( $cups ) NAME{butter} or NAME{margarine} $soft?60
 soft: 4* $comma PREP{$fatdid} | , STATE{at room temperature} | ( PREP{$fatdid} ) | , PREP{$cut}
 breads: 3* QTY{$count} UNIT{slices} STATE{day-old}?25 NAME{$loaf} $slice?50
@@ -210,7 +207,6 @@ slice: $comma PREP{sliced} | $comma PREP{toasted} | , PREP{cut into $inch?50 $sh
 garnish: NAME{$acid wedges} , NOTE{for $use} | NAME{$oil oil} , NOTE{for $use} | NAME{cooking spray}
   | PREP{$leafdid} $leaf , NOTE{for $use} | NAME{whipped cream} $tail
   | PREP{toasted} NAME{$nut:s} $tail | NAME{chives} or NAME{$herb} $tail
-  | NAME{$product} , NOTE{to serve}
 """
 
 
@@ -299,14 +295,14 @@ class _Line:
             tokens[:] = [token.upper() if case < 0.03 else token.lower() for token in tokens]
         elif case < 0.35:
             tokens[0] = tokens[0].capitalize()
-        if self.rng() < 0.06 and "," in tokens:
+        if self.rng() < 0.1 and "," in tokens:
             at = tokens.index(",")
             del tokens[at], labels[at]
         at = self.pick(len(tokens))
         if self.rng() < 0.05 and labels[at][0] == "I" and (tokens[at - 1] + tokens[at]).isalpha():
             self.join(at)
         at = self.pick(len(tokens))
-        if self.rng() < 0.15 and len(word := tokens[at]) > 4 and word.isalpha():
+        if self.rng() < 0.3 and len(word := tokens[at]) > 4 and word.isalpha():
             cut = 1 + self.pick(len(word) - 2)
             one, two, rest = word[cut], word[cut + 1], word[cut + 2 :]
             tokens[at] = word[:cut] + (two + one, two, one + one + two)[self.pick(3)] + rest
@@ -342,14 +338,12 @@ def _compile() -> tuple[_Rule, frozenset[str]]:
     rules = {name: _Rule() for name, _ in lexicons + grammar}
     known, held = set(re.findall(r"[^\s{}]+", _RULES)), set[str]()
     for name, body in lexicons:
-        frequent, _, rare = body.partition("||")
-        for half, alternatives, words in (
-            (frequent, rules[name].known, known),
-            (rare, rules[name].held, held),
-        ):
+        rule = rules[name]
+        halves = zip(body.partition("||")[::2], (rule.known, rule.held), (known, held), strict=True)
+        for half, alternatives, words in halves:
             alternatives += [_parse(entry.replace("_", " "), rules) for entry in half.split()]
             words.update(half.lower().replace("_", " ").split())
-        rules[name].bounds = list(accumulate(1 / (i + 2) for i in range(len(frequent.split()))))
+        rule.bounds = list(accumulate(1 / (rank + 2) for rank in range(len(rule.known))))
     for name, body in grammar:
         pairs = [alternative.rpartition("*") for alternative in body.split("|")]
         rules[name].known = [_parse(text, rules) for _, _, text in pairs]
@@ -358,15 +352,17 @@ def _compile() -> tuple[_Rule, frozenset[str]]:
 
 
 _START, HELD_OUT = _compile()
+"""``HELD_OUT``: the lower-case words that are written in dev and test only."""
 
 
 def ingredients(train: int = 4000, dev: int = 500, test: int = 500, seed: int = 2014) -> Splits:
     """Make the corpus.
 
     No two sentences are equal, in any letter case, and the words in ``HELD_OUT`` are in dev and
-    test only. Train is made last: more of it leaves dev, test and what was there before as is.
+    test only. The same seed makes the same corpus on every version of Python, and a longer train
+    set begins with a shorter one and leaves dev and test as they are.
     """
-    rng = random.Random(seed).random  # the one stream that is the same on every version
+    rng = random.Random(seed).random  # the one method whose stream no version changes
     seen: set[str] = set()
 
     def make(count: int, held_out: float) -> list[Sentence]:
@@ -380,8 +376,8 @@ def ingredients(train: int = 4000, dev: int = 500, test: int = 500, seed: int = 
                 sentences.append(Sentence(tuple(line.tokens), tuple(line.labels)))
         return sentences
 
-    held_back = make(test, 0.4), make(dev, 0.4)
-    return Splits(train=make(train, 0.0), dev=held_back[1], test=held_back[0])
+    tested, developed = make(test, 0.35), make(dev, 0.35)
+    return Splits(train=make(train, 0.0), dev=developed, test=tested)
 
 
 def tokenize(line: str) -> list[str]:

@@ -11,7 +11,6 @@ import numpy as np
 from adaptag._native import core
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.errors import CorpusError
-from adaptag.features.template import Template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adaptag.corpus.columns import ColumnCorpus
+    from adaptag.features.template import Template
 
     Corpus = ColumnCorpus | AttributeCorpus
 
@@ -35,7 +35,7 @@ TENSORS = {
 }
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Encoded:
     """The predicates of a corpus: flat arrays.
 
@@ -52,7 +52,7 @@ class Encoded:
     values: NDArray[np.float32] | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FeatureIndex:
     """Predicates of a template over a vocabulary, numbered by kind and falling frequency.
 
@@ -91,7 +91,9 @@ class FeatureIndex:
         """Find the predicates of a corpus; those that training never saw are left out."""
         if isinstance(corpus, AttributeCorpus):
             if not self.template.attributes:
-                raise CorpusError(f"{corpus.name}: holds attributes; the model's template needs columns")
+                raise CorpusError(
+                    f"{corpus.name}: holds attributes; the model's template needs columns"
+                )
             positions, predicates, values = self.native.encode_attributes(
                 corpus.text, corpus.cells, corpus.values, corpus.positions, corpus.sentences
             )

@@ -9,11 +9,12 @@ A line is a letter and a text with macros::
     B                      label bigrams: edge weights for every pair of labels
     *07:%x[0,1]            node and edge weights, as in Wapiti
 
-``%x[row,column]`` stands for the token ``row`` lines further on, in a column of the data; outside the
-sentence it is ``_B-1``, ``_B-2``, … or ``_B+1``, ``_B+2``, …. Beyond CRF++ there are ``%lower``,
-``%shape``, ``%prefixN`` and ``%suffixN``. Lines that differ in nothing but rows and columns share
-their features, as in CRF++: ``U:%x[-1,0]`` and ``U:%x[1,0]`` are a bag of words. Unlike CRF++, macros
-without text between them are not run together: ``a`` + ``bc`` is never ``ab`` + ``c``.
+``%x[row,column]`` stands for the token ``row`` lines further on, in a column of the data; outside
+the sentence it is ``_B-1``, ``_B-2``, … or ``_B+1``, ``_B+2``, …. Beyond CRF++ there are
+``%lower``, ``%shape``, ``%prefixN`` and ``%suffixN``. Lines that differ in nothing but rows and
+columns share their features, as in CRF++: ``U:%x[-1,0]`` and ``U:%x[1,0]`` are a bag of words.
+Unlike CRF++, macros without text between them are not run together: ``a`` + ``bc`` is never
+``ab`` + ``c``.
 """
 
 from __future__ import annotations
@@ -108,7 +109,9 @@ class Template:
         if "\n" in text or (text[:1] in KINDS and not Path(text).exists()):
             return cls(text)
         if not Path(text).exists():
-            raise TemplateError(f"no template file {text!r}, and {unknown('preset', text, presets())}")
+            raise TemplateError(
+                f"no template file {text!r}, and {unknown('preset', text, presets())}"
+            )
         try:
             return cls(read_bytes(source).decode(), name=text)
         except UnicodeDecodeError as error:
@@ -195,7 +198,9 @@ class Template:
 def presets() -> list[str]:
     """Name the templates that come with the package."""
     folder = resources.files(__package__) / "presets"
-    return sorted(Path(entry.name).stem for entry in folder.iterdir() if entry.name.endswith(".txt"))
+    return sorted(
+        Path(entry.name).stem for entry in folder.iterdir() if entry.name.endswith(".txt")
+    )
 
 
 def _preset_text(name: str) -> str:

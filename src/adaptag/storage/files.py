@@ -9,7 +9,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 from adaptag.errors import FileError
 
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["open_bytes", "read_bytes", "replace_file"]
 
 STDIN = "-"
+OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
 
 @contextlib.contextmanager
@@ -30,7 +31,7 @@ def open_bytes(path: PathLike) -> Iterator[IO[bytes]]:
         if str(path) == STDIN:
             yield sys.stdin.buffer
         else:
-            opener = {".gz": gzip.open, ".xz": lzma.open}.get(Path(path).suffix, open)
+            opener = OPENERS.get(Path(path).suffix, open)
             with opener(path, "rb") as file:
                 yield file
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError) as error:

@@ -1,8 +1,8 @@
 """Arrays and a JSON header in one safetensors file, checked and memory-mapped.
 
 The layout is that of safetensors: the length of the header (8 bytes), the header as JSON, then the
-arrays without gaps, here ordered by item size so that all are aligned. Ours adds one last tensor,
-``checksum``: a checksum of everything before the arrays, and one of the arrays. The first is always
+arrays without gaps, here ordered by item size so that all are aligned. Ours has a first tensor,
+``checksum``: a checksum of everything before it, and one of the other arrays. The first is always
 verified. The second is verified for files up to 64 MiB, which takes milliseconds, and on request
 for larger ones, so that a model of any size is ready at once.
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["read_tensors", "tensors_from_buffer", "write_tensors"]
 
-DTYPES = {
+DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
     "F32": np.dtype("<f4"),
     "I64": np.dtype("<i8"),
@@ -43,6 +43,8 @@ DTYPES = {
     "U8": np.dtype("u1"),
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
+CHECKSUM = "checksum"
+CHECKSUM_SIZE = 16
 VERIFIED_SIZE = 64 << 20
 MAX_HEADER = 100 << 20
 
@@ -52,22 +54,19 @@ def write_tensors(file: IO[bytes], kind: str, header: Mapping[str, Any], tensors
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     order = sorted(arrays, key=lambda name: -arrays[name].dtype.itemsize)
     entries: dict[str, Any] = {"__metadata__": {"kind": kind, "header": json.dumps(header)}}
-    end = 0
+    entries[CHECKSUM] = _entry(np.dtype("<u8"), (2,), 0)
+    end = CHECKSUM_SIZE
     for name in order:
         entries[name] = _entry(arrays[name].dtype, arrays[name].shape, end)
         end = entries[name]["data_offsets"][1]
-    entries["checksum"] = _entry(np.dtype("<u8"), (2,), end)
     text = json.dumps(entries, ensure_ascii=False).encode()
     text += b" " * (-len(text) % 8)
     head = len(text).to_bytes(8, "little") + text
+    views = [arrays[name].reshape(-1).view(np.uint8) for name in order]
     file.write(head)
-    data_sum = 0
-    for name in order:
-        view = arrays[name].reshape(-1).view(np.uint8)
-        data_sum = core.checksum(view, data_sum)
+    file.write(_checksums(np.frombuffer(head, np.uint8), views).tobytes())
+    for view in views:
         file.write(view.data)
-    head_sum = core.checksum(np.frombuffer(head, np.uint8), 0)
-    file.write(np.array([head_sum, data_sum], "<u8").tobytes())
 
 
 def read_tensors(
@@ -95,8 +94,8 @@ def tensors_from_buffer(
     start = 8 + length
     if length > min(MAX_HEADER, len(data) - 24):
         raise ModelError(f"{name}: not an adaptag {kind}: no header, or truncated")
-    sums = data[-16:].tobytes()
-    if int.from_bytes(sums[:8], "little") != core.checksum(data[:start], 0):
+    sums = data[start : start + CHECKSUM_SIZE].view("<u8")
+    if sums[0] != _checksums(data[:start], [])[0]:
         raise ModelError(f"{name}: not an adaptag {kind}, or its header is damaged")
     try:
         entries = json.loads(data[8:start].tobytes())
@@ -108,16 +107,25 @@ def tensors_from_buffer(
         raise ModelError(f"{name}: the header is malformed: {error}") from None
     if found != kind:
         raise ModelError(f"{name}: holds an adaptag {found}; expected an adaptag {kind}")
-    if max((entry["data_offsets"][1] for entry in entries.values()), default=0) != len(data) - start:
+    if (
+        max((entry["data_offsets"][1] for entry in entries.values()), default=0)
+        != len(data) - start
+    ):
         raise ModelError(f"{name}: truncated, or bytes were added")
-    del views["checksum"]
+    del views[CHECKSUM]
     if verify or len(data) <= VERIFIED_SIZE:
-        data_sum = 0
-        for key in sorted(views, key=lambda key: int(entries[key]["data_offsets"][0])):
-            data_sum = core.checksum(views[key].reshape(-1).view(np.uint8), data_sum)
-        if int.from_bytes(sums[8:], "little") != data_sum:
+        order = sorted(views, key=lambda key: int(entries[key]["data_offsets"][0]))
+        parts = [views[key].reshape(-1).view(np.uint8) for key in order]
+        if sums[1] != _checksums(data[:start], parts)[1]:
             raise ModelError(f"{name}: the arrays are damaged: the checksum does not match")
     return header, views
+
+
+def _checksums(head: NDArray[np.uint8], parts: list[NDArray[np.uint8]]) -> NDArray[np.uint64]:
+    total = 0
+    for part in parts:
+        total = core.checksum(part, total)
+    return np.array([core.checksum(head, 0), total], "<u8")
 
 
 def _entry(dtype: np.dtype[Any], shape: tuple[int, ...], begin: int) -> dict[str, Any]:
@@ -131,7 +139,7 @@ def _view(data: NDArray[np.uint8], entry: dict[str, Any]) -> NDArray[Any]:
     dtype = DTYPES[entry["dtype"]]
     if not 0 <= begin <= end <= len(data) or end - begin != dtype.itemsize * math.prod(shape):
         raise ValueError("a tensor does not fit its place")
-    view = data[begin:end].view(dtype).reshape(shape)
+    view: NDArray[Any] = data[begin:end].view(dtype).reshape(shape)
     if not view.flags.aligned:
         raise ValueError("a tensor is not aligned")
     return view

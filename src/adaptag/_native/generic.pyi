@@ -1,0 +1,148 @@
+"""Types of the core; all its builds have the same face. Bound in ``cpp/bindings.cpp``."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+_Bytes: TypeAlias = NDArray[np.uint8]
+_Cells: TypeAlias = NDArray[np.uint32]
+_Offsets: TypeAlias = NDArray[np.int64]
+_Token: TypeAlias = str | Sequence[str]
+
+def read_columns(
+    text: _Bytes, name: str, separator: str, comment: str, skip_docstart: bool, first_line: int
+) -> tuple[_Cells, _Offsets, NDArray[np.uint32]]: ...
+def read_attributes(
+    text: _Bytes, name: str
+) -> tuple[_Bytes, _Cells, NDArray[np.float32], _Offsets, _Cells, _Offsets, NDArray[np.uint32]]: ...
+def pack_columns(sentences: Iterable[Iterable[_Token]]) -> tuple[_Bytes, _Cells, _Offsets]: ...
+def number_labels(
+    text: _Bytes, cells: _Cells, column: int, known: list[str]
+) -> tuple[NDArray[np.int32], list[str]]: ...
+def write_columns(
+    text: _Bytes,
+    cells: _Cells,
+    sentences: _Offsets,
+    labels: NDArray[np.int32],
+    names: list[str],
+    numbers: NDArray[np.float32] | None,
+) -> bytes: ...
+def checksum(data: _Bytes, seed: int) -> int: ...
+
+class Program:
+    n_columns: int
+    arity: int
+    def __init__(
+        self,
+        columns: list[tuple[int, str, int]],
+        lines: list[tuple[int, int, list[tuple[int, int]]]],
+        attribute_skeleton: int,
+    ) -> None: ...
+
+class IndexBuilder:
+    def __init__(self, program: Program) -> None: ...
+    def add_columns(self, text: _Bytes, cells: _Cells, sentences: _Offsets) -> None: ...
+    def add_attributes(
+        self,
+        text: _Bytes,
+        cells: _Cells,
+        values: NDArray[np.float32],
+        positions: _Offsets,
+        sentences: _Offsets,
+    ) -> None: ...
+    def freeze(self, cutoff: int) -> dict[str, Any]: ...
+
+class FeatureIndex:
+    def __init__(
+        self,
+        program: Program,
+        vocabulary_bytes: _Bytes,
+        vocabulary_offsets: NDArray[np.uint32],
+        vocabulary_slots: NDArray[np.uint64],
+        derived: NDArray[np.uint32],
+        slots: NDArray[np.uint64],
+        n_predicates: int,
+    ) -> None: ...
+    def encode_columns(
+        self, text: _Bytes, cells: _Cells, sentences: _Offsets
+    ) -> tuple[_Offsets, NDArray[np.uint32]]: ...
+    def encode_attributes(
+        self,
+        text: _Bytes,
+        cells: _Cells,
+        values: NDArray[np.float32],
+        positions: _Offsets,
+        sentences: _Offsets,
+    ) -> tuple[_Offsets, NDArray[np.uint32], NDArray[np.float32]]: ...
+
+class Layout:
+    n_labels: int
+    width: int
+    n_node: int
+    n_both: int
+    n_edge: int
+    n_predicates: int
+    n_weights: int
+    def __init__(self, n_labels: int, n_node: int, n_both: int, n_edge: int) -> None: ...
+
+class Dataset:
+    def __init__(
+        self,
+        layout: Layout,
+        sentences: _Offsets,
+        positions: _Offsets,
+        predicates: NDArray[np.uint32],
+        values: NDArray[np.float32] | None,
+        labels: NDArray[np.int32] | None,
+    ) -> None: ...
+
+def algorithms() -> list[dict[str, Any]]: ...
+
+class Training:
+    def __init__(
+        self,
+        algorithm: str,
+        layout: Layout,
+        values: list[float],
+        n_samples: int,
+        weights: NDArray[np.float32],
+        rows: _Bytes,
+        clock: _Bytes,
+    ) -> None: ...
+    def run(self, dataset: Dataset, order: NDArray[np.uint32]) -> tuple[float, float, int]: ...
+    def flush(self) -> None: ...
+
+def objective(
+    layout: Layout, dataset: Dataset, weights: NDArray[np.float32], gradient: NDArray[np.float64]
+) -> float: ...
+
+class Decoder:
+    def __init__(
+        self, layout: Layout, weights: NDArray[np.float32], index: FeatureIndex, labels: list[str]
+    ) -> None: ...
+    def tag(self, sentence: Iterable[_Token]) -> list[str]: ...
+    def tag_all(self, sentences: Iterable[Iterable[_Token]]) -> list[list[str]]: ...
+    def viterbi_columns(
+        self, text: _Bytes, cells: _Cells, sentences: _Offsets, legal: _Bytes | None
+    ) -> NDArray[np.int32]: ...
+    def viterbi(
+        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None
+    ) -> NDArray[np.int32]: ...
+    def marginals(
+        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None
+    ) -> tuple[NDArray[np.float32], NDArray[np.float64]]: ...
+    def log_probabilities(self, dataset: Dataset, legal: _Bytes | None) -> NDArray[np.float64]: ...
+    def n_best(
+        self, dataset: Dataset, n: int, legal: _Bytes | None, allowed: _Bytes | None
+    ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]: ...
+    def segment_probabilities(
+        self,
+        dataset: Dataset,
+        segments: NDArray[np.int64],
+        type_of: NDArray[np.int32],
+        starts: _Bytes,
+        ends: _Bytes,
+        legal: _Bytes | None,
+    ) -> NDArray[np.float64]: ...

@@ -1,0 +1,237 @@
+"""The whole data flow in one call: text or Python data in, a trained model or a score out."""
+
+from __future__ import annotations
+
+import os
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from adaptag.corpus.attributes import AttributeCorpus
+from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
+from adaptag.dataset.encoded import Dataset
+from adaptag.decoding.model import Model
+from adaptag.errors import ParameterError
+from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences
+from adaptag.features.template import Template
+from adaptag.training.callbacks import Callback, Converged, EarlyStopping
+from adaptag.training.loop import fit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from adaptag.features.index import Corpus
+    from adaptag.storage.files import PathLike
+
+    Token = str | Sequence[str]
+    Data = PathLike | Corpus | Dataset | Iterable[Iterable[Token]]
+
+__all__ = ["encode", "evaluate", "evaluate_file", "evaluate_model", "read", "train"]
+
+GENERAL = "general"
+
+
+def train(
+    data: Data,
+    labels: Iterable[Sequence[str]] | None = None,
+    *,
+    template: str | PathLike | Template | None = None,
+    dev: Data | None = None,
+    algorithm: str = "adf",
+    passes: int = 10,
+    seed: int = 1,
+    cutoff: int = 1,
+    converge: bool = False,
+    patience: int = 5,
+    format: ColumnFormat | None = None,  # noqa: A002
+    callbacks: Sequence[Callback] = (),
+    **parameters: float,
+) -> Model:
+    """Train a model.
+
+    Args:
+        data: the training data: a column file (the label in the last column), a saved dataset, a
+            corpus that was read, a dataset that was encoded, or sentences of tokens, the label last
+            in each token unless ``labels`` are given.
+        labels: the labels of sentences given as Python data, one list a sentence.
+        template: a preset's name, a file, the text of a template, or a :class:`Template`; the
+            preset ``general`` unless given.
+        dev: development data, like ``data`` with labels inside: it is scored after every pass, the
+            best pass is kept, and training stops when the score has not risen for ``patience``
+            passes.
+        algorithm: ``adf`` or another of ``adaptag.algorithms()``.
+        passes: passes over the data at most.
+        seed: of the order of sentences; the same seed gives the same model, bit for bit.
+        cutoff: features that occur less often are left out.
+        converge: stop at the empirical convergence of Sun et al. (2014): five adjacent passes whose
+            scores differ by less than 0.01.
+        patience: see ``dev``.
+        format: how a column file is written, where its form is not found by itself.
+        callbacks: watch training, and stop it.
+        **parameters: the algorithm's own parameters, such as ``rate`` and ``sigma``.
+
+    Returns:
+        The model. Ctrl-C ends training early and keeps what was reached.
+
+    Example:
+        >>> import adaptag
+        >>> sentences = [["2", "cups", "flour"], ["1", "cup", "sugar"]]
+        >>> labels = [["QTY", "UNIT", "NAME"], ["QTY", "UNIT", "NAME"]]
+        >>> model = adaptag.train(sentences, labels)
+        >>> model.tag(["3", "cups", "sugar"])
+        ['QTY', 'UNIT', 'NAME']
+    """
+    dataset = encode(data, labels, template=template, cutoff=cutoff, format=format)
+    dev_set = None if dev is None else _encode_like(dev, dataset, format)
+    rules: list[Callback] = [Converged()] if converge else []
+    if dev_set is not None:
+        rules.append(EarlyStopping(patience))
+
+    def model(weights: NDArray[np.float32], provenance: dict[str, Any]) -> Model:
+        return Model(dataset.label_names, dataset.index, weights, provenance)
+
+    def score(weights: NDArray[np.float32]) -> float:
+        assert dev_set is not None
+        return evaluate_model(model(weights, {}), dev_set).score
+
+    result = fit(
+        dataset,
+        algorithm_name=algorithm,
+        parameters=parameters,
+        passes=passes,
+        seed=seed,
+        score=score if dev_set is not None else None,
+        callbacks=[*callbacks, *rules],
+    )
+    provenance = {
+        "adaptag": version("adaptag"),
+        "algorithm": algorithm,
+        "parameters": result.parameters,
+        "seed": seed,
+        "cutoff": cutoff,
+        "sentences": len(dataset),
+        "tokens": dataset.n_tokens,
+        "stopped": result.stopped,
+        "best_pass": result.best,
+        "passes": [report.outcome() for report in result.history],
+    }
+    return model(result.weights, provenance)
+
+
+def encode(
+    data: Data,
+    labels: Iterable[Sequence[str]] | None = None,
+    *,
+    template: str | PathLike | Template | None = None,
+    cutoff: int = 1,
+    format: ColumnFormat | None = None,  # noqa: A002
+) -> Dataset:
+    """Encode training data, so that it can be saved and trained on again and again.
+
+    The arguments are those of :func:`train`.
+    """
+    if isinstance(data, (str, os.PathLike)) and Dataset.is_saved_at(data):
+        data = Dataset.load(data)
+    if isinstance(data, Dataset):
+        if template is not None or labels is not None:
+            raise ParameterError("an encoded dataset has its template and labels already")
+        return data
+    if cutoff < 1:
+        raise ParameterError(f"cutoff is {cutoff}; allowed: 1 or more")
+    corpus = _corpus(data if labels is None else _join(data, labels), format)
+    if isinstance(corpus, AttributeCorpus):
+        chosen = Template.for_attributes()
+        if template is not None:
+            raise ParameterError("attributes are features already: a template has no place")
+    else:
+        chosen = Template.load(GENERAL if template is None else template, corpus.n_columns - 1)
+    return Dataset.build(corpus, chosen, cutoff)
+
+
+def read(path: PathLike, format: ColumnFormat | str | None = None) -> Corpus:  # noqa: A002
+    """Read a corpus: a column file, or with ``format="attributes"`` one of CRFsuite's."""
+    if format == "attributes":
+        return AttributeCorpus.read(path)
+    if isinstance(format, str):
+        raise ParameterError(f"format is {format!r}; allowed: a ColumnFormat or 'attributes'")
+    return ColumnCorpus.read(path, format)
+
+
+def evaluate(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Evaluation:
+    """Score predicted label sequences: chunks as conlleval does, or tokens where there are none.
+
+    Example:
+        >>> import adaptag
+        >>> result = adaptag.evaluate([["B-NP", "I-NP", "O"]], [["B-NP", "I-NP", "O"]])
+        >>> result.chunks.f1
+        100.0
+    """
+    return evaluate_sequences(gold, predicted)
+
+
+def evaluate_file(path: PathLike, format: ColumnFormat | None = None) -> Evaluation:  # noqa: A002
+    """Score a tagged column file: the last two columns are gold and predicted labels."""
+    corpus = ColumnCorpus.read(path, format)
+    gold, names = corpus.number_labels(column=-2)
+    predicted, names = corpus.number_labels(names)
+    return evaluate_ids(gold, predicted, corpus.sentences, names)
+
+
+def evaluate_model(
+    model: Model,
+    data: Data,
+    *,
+    legal: str | None = None,
+    format: ColumnFormat | None = None,  # noqa: A002
+) -> Evaluation:
+    """Tag labelled data with a model and score it."""
+    dataset = data if isinstance(data, Dataset) else _encode_like(data, model, format)
+    predicted = model.tag_encoded(dataset.encoded, legal)
+    return evaluate_ids(dataset.labels, predicted, dataset.encoded.sentences, dataset.label_names)
+
+
+def _encode_like(data: Data, like: Dataset | Model, format: ColumnFormat | None) -> Dataset:  # noqa: A002
+    """Encode labelled data with the index of a dataset or model."""
+    if isinstance(data, Dataset):
+        raise ParameterError("development data must be text or sentences, not an encoded dataset")
+    if like.index.template.attributes and isinstance(data, (str, os.PathLike)):
+        corpus: Corpus = AttributeCorpus.read(data)
+    else:
+        corpus = _corpus(data, format)
+    names = like.label_names if isinstance(like, Dataset) else like.labels
+    return Dataset.encode(corpus, like.index, names)
+
+
+def _corpus(data: Data, format: ColumnFormat | None) -> Corpus:  # noqa: A002
+    if isinstance(data, (ColumnCorpus, AttributeCorpus)):
+        return data
+    if isinstance(data, (str, os.PathLike)):
+        return ColumnCorpus.read(data, format)
+    assert not isinstance(data, Dataset)
+    corpus = ColumnCorpus.from_sentences(data)
+    if corpus.n_tokens == 0:
+        raise ParameterError("the data holds no sentence")
+    return corpus
+
+
+def _join(data: Data, labels: Iterable[Sequence[str]]) -> list[list[tuple[str, ...]]]:
+    """Put each label behind its token's columns."""
+    if isinstance(data, (str, os.PathLike, ColumnCorpus, AttributeCorpus, Dataset)):
+        raise ParameterError("labels go with sentences given as Python data")
+    joined = []
+    sentences, label_lists = list(data), list(labels)
+    if len(sentences) != len(label_lists):
+        raise ParameterError(f"{len(label_lists)} label sequences for {len(sentences)} sentences")
+    for number, (sentence, names) in enumerate(zip(sentences, label_lists, strict=True), 1):
+        tokens = list(sentence)
+        if len(tokens) != len(names):
+            raise ParameterError(f"sentence {number}: {len(names)} labels for {len(tokens)} tokens")
+        joined.append(
+            [
+                (token, name) if isinstance(token, str) else (*token, name)
+                for token, name in zip(tokens, names, strict=True)
+            ]
+        )
+    return joined

@@ -1,0 +1,75 @@
+"""``adaptag demo``: the whole way on a corpus that comes with the package."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.text import Text
+
+    from adaptag.decoding.model import Model
+
+__all__ = ["demo"]
+
+COLOURS = ["cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta"]
+
+
+def demo(
+    model: Annotated[Path, typer.Option("--model", "-m", help="Where to save the model.")] = Path(
+        "demo.adaptag"
+    ),
+    passes: Annotated[int, typer.Option(min=1, help="Passes over the data at most.")] = 10,
+) -> None:
+    """Train on recipe ingredient lines, score the model, tag unseen lines, save it."""
+    from rich.console import Console
+
+    from adaptag import api
+    from adaptag.cli.progress import watcher
+    from adaptag.corpus.ingredients import UNSEEN_LINES, ingredients, tokenize
+    from adaptag.evaluation.table import table
+
+    console = Console()
+    splits = ingredients()
+    console.print(
+        f"Recipe ingredients: {len(splits.train):,} lines to train on, {len(splits.dev):,} to "
+        f"choose the best pass, {len(splits.test):,} to test.\n"
+    )
+    sys.stdout.flush()
+    with watcher() as shown:
+        trained = api.train(
+            [sentence.tokens for sentence in splits.train],
+            [sentence.labels for sentence in splits.train],
+            dev=[list(zip(s.tokens, s.labels, strict=True)) for s in splits.dev],
+            passes=passes,
+            callbacks=[shown],
+        )
+    tagged = trained.tag_all([sentence.tokens for sentence in splits.test])
+    console.print(table(api.evaluate([s.labels for s in splits.test], tagged)))
+    console.print("\n[bold]Lines that it has never seen[/], with the probability of each part:\n")
+    colours = {t: COLOURS[i % len(COLOURS)] for i, t in enumerate(trained.scheme.types)}
+    for line in UNSEEN_LINES:
+        console.print("  ", _coloured(trained, tokenize(line), colours), sep="")
+    trained.save(model)
+    console.print(f"\nSaved to [bold]{model}[/]. Next: [bold]adaptag inspect {model}[/]")
+
+
+def _coloured(model: Model, tokens: list[str], colours: dict[str, str]) -> Text:
+    from rich.text import Text
+
+    text = Text()
+    end = 0
+    for segment in model.segments(tokens):
+        text.append(" ".join([*tokens[end : segment.first], ""]))
+        words = " ".join(tokens[segment.first : segment.last + 1])
+        text.append(words, style=f"bold {colours[segment.type]}")
+        text.append(
+            f" {segment.type} {segment.probability:.0%}", style=f"dim {colours[segment.type]}"
+        )
+        text.append("  ")
+        end = segment.last + 1
+    text.append(" ".join(tokens[end:]))
+    return text

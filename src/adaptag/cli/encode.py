@@ -1,0 +1,40 @@
+"""``adaptag encode``: a column file in, an encoded dataset out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption, check_choice
+
+__all__ = ["encode"]
+
+
+def encode(
+    data: Annotated[Path, typer.Argument(metavar="TRAIN", help="Labelled column file.")],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The dataset file to write.")],
+    template: Annotated[
+        str | None,
+        typer.Option("--template", "-t", help="Preset or template file.", show_default="general"),
+    ] = None,
+    cutoff: Annotated[int, typer.Option(min=1, help="Leave out rarer features.")] = 1,
+    separator: SeparatorOption = "auto",
+    comment: CommentOption = "",
+    skip_docstart: DocstartOption = False,
+) -> None:
+    """Encode a training file once, to train on it many times: adaptag train DATASET …."""
+    from adaptag import api
+    from adaptag.corpus.columns import SEPARATORS, ColumnFormat
+
+    written = ColumnFormat(
+        check_choice("separator", separator, tuple(SEPARATORS)), comment, skip_docstart
+    )
+    dataset = api.encode(data, template=template, cutoff=cutoff, format=written)
+    dataset.save(output)
+    typer.echo(
+        f"{output}: {len(dataset):,} sentences, {dataset.n_tokens:,} tokens, "
+        f"{dataset.index.n_predicates:,} features",
+        err=True,
+    )

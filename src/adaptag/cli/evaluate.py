@@ -1,0 +1,46 @@
+"""``adaptag evaluate``: a tagged file in, its scores out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption, check_choice
+
+__all__ = ["evaluate"]
+
+
+def evaluate(
+    data: Annotated[Path, typer.Argument(metavar="FILE", help="Tagged column file (- for stdin).")],
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    conlleval: Annotated[
+        bool, typer.Option("--conlleval", help="Write the text that conlleval writes.")
+    ] = False,
+    separator: SeparatorOption = "auto",
+    comment: CommentOption = "",
+    skip_docstart: DocstartOption = False,
+) -> None:
+    """Score a tagged file: the last two columns are gold and predicted labels.
+
+    Chunks (B-X, I-X, E-X, S-X, O) are scored as conlleval does; other labels token by token.
+    """
+    from rich.console import Console
+
+    from adaptag import api
+    from adaptag.corpus.columns import SEPARATORS, ColumnFormat
+    from adaptag.evaluation import conlleval_text
+    from adaptag.evaluation.table import table
+
+    written = ColumnFormat(
+        check_choice("separator", separator, tuple(SEPARATORS)), comment, skip_docstart
+    )
+    result = api.evaluate_file(data, written)
+    if as_json:
+        typer.echo(json.dumps(result.to_dict(), indent=2))
+    elif conlleval:
+        typer.echo(conlleval_text(result), nl=False)
+    else:
+        Console().print(table(result))

@@ -1,0 +1,60 @@
+"""``adaptag``: the program, its subcommands, and how errors end it."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from adaptag.cli.demo import demo
+from adaptag.cli.encode import encode
+from adaptag.cli.evaluate import evaluate
+from adaptag.cli.inspect import inspect
+from adaptag.cli.tag import tag
+from adaptag.cli.train import train
+from adaptag.errors import AdaptagError
+
+__all__ = ["app", "run"]
+
+app = typer.Typer(
+    help="Train taggers in seconds: CRFs with feature-frequency-adaptive online learning.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+for command in (train, tag, evaluate, inspect, encode, demo):
+    app.command()(command)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        from adaptag._native import build
+
+        typer.echo(f"adaptag {version('adaptag')} (core {build})")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_version, is_eager=True, help="Show version and core."),
+    ] = False,
+) -> None:
+    """Train taggers in seconds: CRFs with feature-frequency-adaptive online learning."""
+
+
+def run() -> None:
+    """Run the program; bad input ends it with a message and exit code 2."""
+    try:
+        app()
+    except AdaptagError as error:
+        sys.stderr.write(f"adaptag: {error}\n")
+        sys.exit(2)
+    except BrokenPipeError:
+        sys.stderr.close()
+        sys.exit(141)

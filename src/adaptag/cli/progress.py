@@ -1,0 +1,139 @@
+"""Showing work: a bar on a terminal, plain lines in a log, JSON lines in a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import TYPE_CHECKING, Any
+
+from adaptag.training.callbacks import Callback, PassReport
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from rich.progress import Progress
+    from typing_extensions import Self
+
+__all__ = ["JsonLog", "Lines", "TrainingBar", "byte_bar", "watcher"]
+
+
+def watcher() -> Lines | TrainingBar:
+    """Choose how to show training: a bar where a person looks, else lines."""
+    return TrainingBar() if sys.stderr.isatty() else Lines()
+
+
+class Lines(Callback):
+    """One plain line a pass, on standard error."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+    def on_pass(self, history: Sequence[PassReport]) -> bool:
+        """Write the figures of the pass."""
+        report = history[-1]
+        sys.stderr.write(f"pass {report.number:3d}  {report.seconds:7.3f} s  {figures(report)}\n")
+        return False
+
+
+class TrainingBar(Callback):
+    """A progress bar with passes, loss, score and time left."""
+
+    def __enter__(self) -> Self:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        self.bar = Progress(
+            TextColumn("[bold]training[/]"),
+            BarColumn(bar_width=None),
+            TextColumn("pass {task.fields[done]}/{task.fields[passes]}"),
+            TextColumn("[cyan]{task.fields[figures]}[/]"),
+            TimeRemainingColumn(compact=True),
+            console=Console(stderr=True),
+            expand=True,
+        )
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.bar.stop()
+
+    def on_start(self, passes: int, sentences: int) -> None:
+        """Draw the bar."""
+        self.task = self.bar.add_task(
+            "", total=passes * sentences, done=0, passes=passes, figures=""
+        )
+
+    def on_progress(self, sentences: int) -> None:
+        """Move the bar."""
+        self.bar.advance(self.task, sentences)
+
+    def on_pass(self, history: Sequence[PassReport]) -> bool:
+        """Show the figures of the pass."""
+        self.bar.update(self.task, done=history[-1].number, figures=figures(history[-1]))
+        return False
+
+
+class JsonLog(Callback):
+    """JSON lines in a file: start, one a pass, end."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __enter__(self) -> Self:
+        from adaptag.errors import FileError
+
+        try:
+            self.file = self.path.open("w", encoding="utf-8")
+        except OSError as error:
+            raise FileError(f"{self.path}: cannot write: {error.strerror}") from None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.file.close()
+
+    def on_start(self, passes: int, sentences: int) -> None:
+        """Log what training begins with."""
+        self.write("start", {"passes": passes, "sentences": sentences})
+
+    def on_pass(self, history: Sequence[PassReport]) -> bool:
+        """Log the figures of the pass."""
+        self.write("pass", history[-1].to_dict())
+        return False
+
+    def write(self, event: str, content: dict[str, Any]) -> None:
+        """Log one event."""
+        self.file.write(json.dumps({"event": event, **content}) + "\n")
+        self.file.flush()
+
+
+def figures(report: PassReport) -> str:
+    """Loss, expected accuracy and development score as text."""
+    text = f"loss {report.loss:8.4f}  accuracy {report.accuracy:5.2f}"
+    return text if report.dev_score is None else f"{text}  dev {report.dev_score:5.2f}"
+
+
+def byte_bar(title: str) -> Progress:
+    """Make a progress bar over bytes; it shows nothing where nobody looks."""
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    return Progress(
+        TextColumn(f"[bold]{title}[/]"),
+        BarColumn(bar_width=None),
+        DownloadColumn(),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+        transient=True,
+        expand=True,
+    )

@@ -1,0 +1,125 @@
+"""``adaptag tag``: columns in, the same columns with a label behind them out."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+from adaptag.cli.options import (
+    CommentOption,
+    DocstartOption,
+    LegalOption,
+    ModelOption,
+    SeparatorOption,
+    check_choice,
+)
+from adaptag.errors import ParameterError
+
+if TYPE_CHECKING:
+    from adaptag.corpus.columns import ColumnCorpus
+    from adaptag.decoding.model import Model
+
+__all__ = ["tag"]
+
+
+def tag(
+    data: Annotated[
+        Path, typer.Argument(metavar="INPUT", help="Column file (.gz, .xz; - for stdin).")
+    ],
+    model: ModelOption,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write; else standard output.")
+    ] = None,
+    marginals: Annotated[
+        bool, typer.Option("--marginals", help="Add the label's probability, before the label.")
+    ] = False,
+    nbest: Annotated[
+        int,
+        typer.Option(
+            min=1,
+            help="The N best label sequences, each under '# rank probability'.",
+            show_default=False,
+        ),
+    ] = 1,
+    legal: LegalOption = None,
+    separator: SeparatorOption = "auto",
+    comment: CommentOption = "",
+    skip_docstart: DocstartOption = False,
+) -> None:
+    """Tag a file: the input's columns, and the predicted label as the last one.
+
+    Files of any size are read in parts. For a model of attributes only the labels are written.
+    """
+    from adaptag.cli.progress import byte_bar
+    from adaptag.corpus.columns import SEPARATORS, ColumnCorpus, ColumnFormat
+    from adaptag.decoding.model import Model
+
+    if marginals and nbest > 1:
+        raise ParameterError("--marginals and --nbest exclude each other")
+    written = ColumnFormat(
+        check_choice("separator", separator, tuple(SEPARATORS)), comment, skip_docstart
+    )
+    tagger = Model.load(model)
+    if tagger.index.template.attributes:
+        with _output(output) as out:
+            out.write(_tag_attributes(tagger, data, legal))
+        return
+    size = data.stat().st_size if data.is_file() else None
+    with _output(output) as out, byte_bar("tagging") as bar:
+        task = bar.add_task("", total=size)
+        for part in ColumnCorpus.read_parts(data, written):
+            out.write(_tag_part(tagger, part, marginals, nbest, legal))
+            bar.advance(task, len(part.text))
+
+
+def _tag_part(
+    model: Model, corpus: ColumnCorpus, marginals: bool, nbest: int, legal: str | None
+) -> bytes:
+    if nbest > 1:
+        return b"".join(_n_best_blocks(model, corpus, nbest, legal))
+    labels = model.tag_corpus(corpus, legal)
+    if not marginals:
+        return corpus.with_label(labels, model.labels)
+    table = model.marginals_corpus(corpus, legal)
+    chosen = table[range(len(labels)), labels]
+    return corpus.with_label(labels, model.labels, chosen)
+
+
+def _n_best_blocks(
+    model: Model, corpus: ColumnCorpus, n: int, legal: str | None
+) -> Iterator[bytes]:
+    import numpy as np
+
+    for sentence, (paths, scores) in enumerate(model.nbest_corpus(corpus, n, legal)):
+        one = corpus.sentence(sentence)
+        for rank, (path, p) in enumerate(zip(paths, np.exp(scores), strict=True)):
+            yield f"# {rank} {p:.6f}\n".encode()
+            yield one.with_label(path, model.labels)
+
+
+def _tag_attributes(model: Model, data: Path, legal: str | None) -> bytes:
+    from adaptag.corpus.attributes import AttributeCorpus
+
+    corpus = AttributeCorpus.read(data)
+    names = [model.labels[y] for y in model.tag_corpus(corpus, legal)]
+    bounds = corpus.sentences.tolist()
+    blocks = ("\n".join(names[a:b]) for a, b in itertools.pairwise(bounds))
+    return ("\n\n".join(blocks) + "\n\n").encode()
+
+
+@contextlib.contextmanager
+def _output(path: Path | None) -> Iterator[IO[bytes]]:
+    from adaptag.storage.files import replace_file
+
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+    else:
+        with replace_file(path) as file:
+            yield file

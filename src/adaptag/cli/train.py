@@ -1,0 +1,164 @@
+"""``adaptag train``: a column file in, a model file out."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+import time
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption, check_choice
+from adaptag.training.algorithms import algorithms
+
+__all__ = ["train"]
+
+
+def _with_parameters(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command one option for each parameter that an algorithm declares."""
+    users: dict[str, list[tuple[str, Any]]] = {}
+    for algorithm in algorithms().values():
+        for parameter in algorithm.parameters:
+            users.setdefault(parameter.name, []).append((algorithm.name, parameter))
+    signature = inspect.signature(command, eval_str=True)
+    kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    added = [
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=Annotated[
+                float | None,
+                typer.Option(
+                    help="; ".join(
+                        f"{user}: {p.help}; {p.bounds}, default {p.default:g}"
+                        for user, p in declared
+                    ),
+                    show_default=False,
+                    rich_help_panel="Parameters of the algorithm",
+                ),
+            ],
+        )
+        for name, declared in users.items()
+    ]
+
+    @functools.wraps(command)
+    def wrapped(**given: Any) -> None:
+        command(**given)
+
+    wrapped.__signature__ = signature.replace(parameters=kept + added)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in kept + added}
+    return wrapped
+
+
+@_with_parameters
+def train(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TRAIN",
+            help="Labelled column file (.gz, .xz; - for stdin), or encoded dataset.",
+        ),
+    ],
+    model: Annotated[Path, typer.Option("--model", "-m", help="The model file to write.")],
+    template: Annotated[
+        str | None,
+        typer.Option(
+            "--template",
+            "-t",
+            help="Preset (chunking, general) or CRF++ template file.",
+            show_default="general",
+        ),
+    ] = None,
+    dev: Annotated[
+        Path | None,
+        typer.Option(help="Development file: scored after each pass, the best pass is kept."),
+    ] = None,
+    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help="adf, sgd.")] = "adf",
+    passes: Annotated[int, typer.Option(min=1, help="Passes over the data at most.")] = 10,
+    patience: Annotated[
+        int, typer.Option(min=1, help="With --dev: stop after so many passes without progress.")
+    ] = 5,
+    converge: Annotated[
+        bool,
+        typer.Option("--converge", help="Stop when five passes differ by less than 0.01."),
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Order of the sentences.")] = 1,
+    cutoff: Annotated[int, typer.Option(min=1, help="Leave out rarer features.")] = 1,
+    log: Annotated[Path | None, typer.Option(help="Write JSON lines to this file.")] = None,
+    format: Annotated[  # noqa: A002
+        str,
+        typer.Option(
+            help="columns, or attributes: CRFsuite's label<TAB>attribute[:value]…",
+            rich_help_panel="How the files are written",
+        ),
+    ] = "columns",
+    separator: SeparatorOption = "auto",
+    comment: CommentOption = "",
+    skip_docstart: DocstartOption = False,
+    **parameters: float | None,
+) -> None:
+    """Train a model on a column file: one token a line, the label in the last column.
+
+    Ctrl-C stops training and saves the model reached so far.
+    """
+    from adaptag import api
+    from adaptag.cli.progress import JsonLog, watcher
+    from adaptag.corpus.columns import SEPARATORS, ColumnFormat
+
+    check_choice("format", format, ("columns", "attributes"))
+    written = ColumnFormat(
+        check_choice("separator", separator, tuple(SEPARATORS)), comment, skip_docstart
+    )
+    begin = time.perf_counter()
+    attributes = format == "attributes"
+    dataset = api.encode(
+        api.read(data, "attributes") if attributes else data,
+        template=template,
+        cutoff=cutoff,
+        format=written,
+    )
+    encoded = time.perf_counter()
+    _say(
+        f"{len(dataset):,} sentences, {dataset.n_tokens:,} tokens, "
+        f"{len(dataset.label_names)} labels, {dataset.index.n_predicates:,} features, "
+        f"read in {encoded - begin:.2f} s"
+    )
+    given: dict[str, Any] = {name: v for name, v in parameters.items() if v is not None}
+    with ExitStack() as stack:
+        callbacks: list[Any] = [stack.enter_context(watcher())]
+        json_log = stack.enter_context(JsonLog(log)) if log else None
+        callbacks += [json_log] if json_log else []
+        result = api.train(
+            dataset,
+            dev=dev,
+            algorithm=algorithm,
+            passes=passes,
+            patience=patience,
+            converge=converge,
+            seed=seed,
+            cutoff=cutoff,
+            format=written,
+            callbacks=callbacks,
+            **given,
+        )
+        result.save(model)
+        seconds = time.perf_counter() - begin
+        if json_log:
+            json_log.write("end", {"seconds": seconds, **result.provenance, "model": str(model)})
+    origin = result.provenance
+    if origin["stopped"] == "interrupt":
+        _say("interrupted: the model reached so far is kept")
+    if dev is not None and origin["passes"]:
+        best = origin["passes"][origin["best_pass"] - 1]
+        _say(f"best development score {best['dev_score']:.2f}, in pass {origin['best_pass']}")
+    _say(f"{model}: {model.stat().st_size / 1e6:.1f} MB, {seconds:.2f} s in all")
+
+
+def _say(text: str) -> None:
+    sys.stderr.write(text + "\n")

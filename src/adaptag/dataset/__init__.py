@@ -1,0 +1,1 @@
+"""Sentences → one encoded dataset: flat arrays that training runs on."""

@@ -1,0 +1,156 @@
+"""An encoded corpus: predicates, labels and the index that names them; saved and memory-mapped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adaptag._native import core
+from adaptag.corpus.attributes import AttributeCorpus
+from adaptag.errors import CorpusError, ModelError
+from adaptag.features.index import TENSORS, Encoded, FeatureIndex
+from adaptag.features.template import Template
+from adaptag.storage.files import replace_file
+from adaptag.storage.tensors import read_tensors, write_tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from adaptag.features.index import Corpus
+    from adaptag.storage.files import PathLike
+
+__all__ = ["Dataset", "index_from_file", "index_to_file"]
+
+KIND = "dataset"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A labelled corpus as arrays.
+
+    Attributes:
+        index: the feature index.
+        encoded: predicates of every token.
+        labels: number of every token's label, int32 ``[T]``.
+        label_names: the labels; in evaluation data they may go beyond those of the model.
+    """
+
+    index: FeatureIndex
+    encoded: Encoded
+    labels: NDArray[np.int32]
+    label_names: tuple[str, ...]
+
+    @classmethod
+    def build(cls, corpus: Corpus, template: Template, cutoff: int = 1) -> Dataset:
+        """Encode training data, building the index from it."""
+        if not isinstance(corpus, AttributeCorpus):
+            if template.attributes:
+                raise CorpusError(f"{corpus.name}: holds columns, not attributes")
+            line = f":{corpus.lines[0]}" if len(corpus.lines) else ""
+            labels, names = corpus.number_labels()
+            template.check_columns(corpus.n_columns - 1, f"{corpus.name}{line}")
+        else:
+            labels, names = corpus.number_labels()
+        index, encoded = FeatureIndex.build(corpus, template, cutoff)
+        return cls(index, encoded, labels, tuple(names))
+
+    @classmethod
+    def encode(cls, corpus: Corpus, index: FeatureIndex, label_names: Sequence[str]) -> Dataset:
+        """Encode evaluation data with a given index; labels unknown so far are added behind."""
+        labels, names = corpus.number_labels(label_names)
+        return cls(index, index.encode(corpus), labels, tuple(names))
+
+    def __len__(self) -> int:
+        """Count the sentences."""
+        return len(self.encoded.sentences) - 1
+
+    @property
+    def n_tokens(self) -> int:
+        """Tokens of all sentences."""
+        return len(self.encoded.positions) - 1
+
+    @property
+    def layout(self) -> core.Layout:
+        """How weights for these labels and predicates lie in memory."""
+        return core.Layout(len(self.label_names), *self.index.n_of_kind)
+
+    def native(self, layout: core.Layout, *, labelled: bool = True) -> core.Dataset:
+        """The core's view, checked against a layout."""
+        e = self.encoded
+        labels = self.labels if labelled else None
+        return core.Dataset(layout, e.sentences, e.positions, e.predicates, e.values, labels)
+
+    def save(self, path: PathLike) -> None:
+        """Write the dataset to a file that :meth:`load` maps into memory."""
+        header, tensors = index_to_file(self.index)
+        header |= {"version": VERSION, "labels": list(self.label_names)}
+        tensors |= {
+            "sentences": self.encoded.sentences,
+            "positions": self.encoded.positions,
+            "predicates": self.encoded.predicates,
+            "labels": self.labels,
+        }
+        if self.encoded.values is not None:
+            tensors["values"] = self.encoded.values
+        with replace_file(path) as file:
+            write_tensors(file, KIND, header, tensors)
+
+    @staticmethod
+    def is_saved_at(path: PathLike) -> bool:
+        """Tell whether a file holds a saved dataset, by its first bytes."""
+        try:
+            with Path(path).open("rb") as file:
+                return f'"kind": "{KIND}"'.encode() in file.read(64)
+        except OSError:
+            return False
+
+    @classmethod
+    def load(cls, path: PathLike) -> Dataset:
+        """Map a saved dataset into memory."""
+        header, tensors = read_tensors(path, KIND)
+        try:
+            if header["version"] != VERSION:
+                raise ValueError(f"version {header['version']}; this adaptag reads {VERSION}")
+            index = index_from_file(header, tensors)
+            encoded = Encoded(
+                tensors["sentences"],
+                tensors["positions"],
+                tensors["predicates"],
+                tensors.get("values"),
+            )
+            dataset = cls(index, encoded, tensors["labels"], tuple(header["labels"]))
+            dataset.native(dataset.layout)
+        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+            raise ModelError(f"{path}: malformed dataset: {error}") from None
+        return dataset
+
+
+def index_to_file(index: FeatureIndex) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Header entries and tensors that hold a feature index in a file."""
+    header = {
+        "template": index.template.text,
+        "attributes": index.template.attributes,
+        "n_of_kind": list(index.n_of_kind),
+    }
+    return header, {f"index.{name}": index.tensors[name] for name in TENSORS}
+
+
+def index_from_file(header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> FeatureIndex:
+    """Rebuild a feature index from a file's header and tensors."""
+    node, both, edge = (int(n) for n in header["n_of_kind"])
+    template = Template(str(header["template"]), bool(header["attributes"]))
+    found = {}
+    for name, (dtype, ndim) in TENSORS.items():
+        found[name] = tensors[f"index.{name}"]
+        if found[name].dtype != dtype or found[name].ndim != ndim:
+            raise ValueError(f"index.{name} has the wrong type or shape")
+    index = FeatureIndex(template, (node, both, edge), found)
+    if min(node, both, edge) < 0 or len(found["keys"]) != index.n_predicates:
+        raise ValueError("index.keys does not fit the number of predicates")
+    index.native  # noqa: B018  builds the core's view, which checks the tables
+    return index

@@ -1,0 +1,1 @@
+"""Models at work: best labels, probabilities, n best, constraints."""

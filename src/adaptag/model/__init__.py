@@ -1,0 +1,1 @@
+"""What training leaves behind: weights, labels, templates; saved and loaded."""

@@ -1,0 +1,134 @@
+"""The parameters of a linear chain, and the file they are kept in."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import IO, TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptag._native import core
+from adaptag.dataset.encoded import index_from_file, index_to_file
+from adaptag.errors import ModelError
+from adaptag.storage.files import replace_file
+from adaptag.storage.tensors import read_tensors, tensors_from_buffer, write_tensors
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+    from adaptag.features.index import FeatureIndex
+    from adaptag.storage.files import PathLike
+
+__all__ = ["LinearChain"]
+
+KIND = "model"
+VERSION = 1
+
+
+@dataclass(frozen=True, eq=False)
+class LinearChain:
+    """Labels, features and weights.
+
+    Attributes:
+        labels: names of the labels.
+        index: the feature index, with its template.
+        weights: float32, rows of predicates one after the other; see ``layout.hpp``.
+        provenance: where the model comes from: version, algorithm, parameters, seed, scores.
+    """
+
+    labels: tuple[str, ...]
+    index: FeatureIndex
+    weights: NDArray[np.float32]
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def layout(self) -> core.Layout:
+        """How the weights lie in memory."""
+        return core.Layout(len(self.labels), *self.index.n_of_kind)
+
+    @property
+    def n_weights(self) -> int:
+        """Weights of the model, without the padding of their rows."""
+        node, both, edge = self.index.n_of_kind
+        y = len(self.labels)
+        return (node + both) * y + (both + edge) * y * y
+
+    def node_weights(self) -> NDArray[np.float32]:
+        """Node weights of all predicates that have them, ``[P, Y]``; a view where possible."""
+        node, both, _ = self.index.n_of_kind
+        y, w = self.layout.n_labels, self.layout.width
+        plain = self.weights[: node * w].reshape(node, w)[:, :y]
+        if not both:
+            return plain
+        rows = self.weights[node * w : node * w + both * w * (1 + y)].reshape(both, w * (1 + y))
+        return np.concatenate([plain, rows[:, :y]])
+
+    def edge_weights(self) -> NDArray[np.float32]:
+        """Edge weights of all predicates that have them, ``[P, Y, Y]``: (previous, current)."""
+        node, both, edge = self.index.n_of_kind
+        y, w = self.layout.n_labels, self.layout.width
+        begin, end = node * w, node * w + both * w * (1 + y)
+        rich = self.weights[begin:end].reshape(both, 1 + y, w)[:, 1:, :y]
+        return np.concatenate([rich, self.weights[end:].reshape(edge, y, w)[:, :, :y]])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the safe bytes of the model's file."""
+        return type(self).from_bytes, (self.to_bytes(),)
+
+    def save(self, path: PathLike) -> None:
+        """Write the model to a safetensors file: written beside its place, then renamed."""
+        with replace_file(path) as file:
+            self._write(file)
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that :meth:`save` writes."""
+        file = io.BytesIO()
+        self._write(file)
+        return file.getvalue()
+
+    @classmethod
+    def load(cls, path: PathLike, *, verify: bool = False) -> Self:
+        """Map a saved model into memory: ready at once, whatever its size.
+
+        Args:
+            path: the file.
+            verify: check the arrays' checksum also in a file larger than 64 MiB.
+        """
+        return cls._from_file(*read_tensors(path, KIND, verify=verify), str(path))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read a model from the bytes of its file."""
+        return cls._from_file(*tensors_from_buffer(data, KIND), "<bytes>")
+
+    def _write(self, file: IO[bytes]) -> None:
+        header, tensors = index_to_file(self.index)
+        header |= {
+            "version": VERSION,
+            "labels": list(self.labels),
+            "provenance": dict(self.provenance),
+        }
+        write_tensors(file, KIND, header, {**tensors, "weights": self.weights})
+
+    @classmethod
+    def _from_file(
+        cls, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], name: str
+    ) -> Self:
+        try:
+            if header["version"] != VERSION:
+                raise ValueError(f"version {header['version']}; this adaptag reads {VERSION}")
+            labels = tuple(str(label) for label in header["labels"])
+            index = index_from_file(header, tensors)
+            model = cls(labels, index, tensors["weights"], dict(header["provenance"]))
+            if model.weights.dtype != np.float32 or model.weights.ndim != 1:
+                raise ValueError("weights have the wrong type or shape")
+            if len(model.weights) != model.layout.n_weights or len(set(labels)) != len(labels):
+                raise ValueError("labels and weights do not fit together")
+        except (KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
+            raise ModelError(f"{name}: malformed model: {error}") from None
+        return model

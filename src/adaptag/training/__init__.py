@@ -1,0 +1,1 @@
+"""Weights from a dataset: algorithms, the pass loop, callbacks, stopping."""
