@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parent.parent
+DATA = Path(os.environ.get("ADAPTAG_DATA", ROOT.parent / "shared" / "data")) / "conll2000"
 
 Sentence = list[tuple[str, ...]]
 

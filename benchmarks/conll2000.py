@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 import subprocess
 import sys
@@ -21,15 +20,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import report
-from chunking import read
+from chunking import DATA, ROOT, read
 from measure import HERE, Run, run
 from score import chunk_f
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-ROOT = HERE.parent
-DATA = Path(os.environ.get("ADAPTAG_DATA", ROOT.parent / "shared" / "data")) / "conll2000"
 REQUIREMENTS = HERE / "requirements.txt"
 PEER_ENVIRONMENT = ROOT / ".venv-bench"
 PEER_PYTHON = str(PEER_ENVIRONMENT / "bin" / "python")

@@ -298,7 +298,7 @@ struct PyIndexBuilder {
     out["n_of_kind"] =
         nb::make_tuple(builder.n_of_kind[0], builder.n_of_kind[1], builder.n_of_kind[2]);
     const size_t P = builder.counts.size(), V = builder.vocabulary.size();
-    out["slots"] = numpy(std::vector<uint64_t>(builder.slots()));
+    out["slots"] = numpy(std::move(builder.slots));
     out["keys"] = numpy(std::move(builder.keys), {P, size_t(program.arity) + 1});
     out["counts"] = numpy(std::move(builder.counts));
     out["derived"] = numpy(std::move(builder.derived), {program.columns.size(), V});

@@ -25,6 +25,8 @@ struct Line {
   int kind;  // 0 node, 1 node and edge, 2 edge
   uint32_t skeleton;
   std::vector<Macro> macros;
+  uint64_t seed = 0;         // where the fingerprint starts
+  std::vector<int> offsets;  // of the macros' cells, from those of the current token
 };
 
 struct Column {
@@ -51,12 +53,14 @@ struct Program {
     std::stable_sort(lines.begin(), lines.end(),
                      [](const Line& a, const Line& b) { return a.kind < b.kind; });
     for (const Column& c : columns) n_columns = std::max(n_columns, c.source + 1);
-    for (const Line& line : lines) {
+    for (Line& line : lines) {
+      line.seed = seed(line.skeleton);
       arity = std::max(arity, int(line.macros.size()));
       for (const Macro& m : line.macros) {
         if (m.column < 0 || m.column >= int(columns.size()))
           throw std::invalid_argument("template: a macro's column is out of range");
         reach = std::max(reach, std::abs(m.row));
+        line.offsets.push_back(m.row * int(columns.size()) + m.column);
       }
     }
   }
@@ -69,45 +73,50 @@ struct Program {
   static uint64_t fingerprint(uint64_t h) { return h ? h : 1; }  // 0 stands for "cannot match"
 };
 
-// Token numbers of one sentence, a row for each column of the program, with room for boundaries.
+// Token numbers of one sentence, one for each column of the program, with room for boundaries.
 struct Cells {
-  int length = 0, stride = 0, reach = 0;
-  std::vector<uint32_t> ids;  // [columns, reach + T + reach]
+  int length = 0, reach = 0, n_columns = 0;
+  std::vector<uint32_t> ids;  // [reach + T + reach, columns]
 
   void resize(const Program& program, int T) {
     length = T;
     reach = program.reach;
-    stride = T + 2 * reach;
-    ids.resize(program.columns.size() * size_t(stride));
+    n_columns = int(program.columns.size());
+    ids.resize((T + 2 * size_t(reach)) * n_columns);
   }
-  uint32_t& at(int column, int t) { return ids[size_t(column) * stride + reach + t]; }
-  uint32_t at(int column, int t) const { return ids[size_t(column) * stride + reach + t]; }
-  void set_boundaries(int column, const std::vector<uint32_t>& before,
-                      const std::vector<uint32_t>& behind) {
-    for (int k = 1; k <= reach; ++k) {
-      at(column, -k) = before[k - 1];
-      at(column, length - 1 + k) = behind[k - 1];
-    }
+  const uint32_t* token(int t) const { return ids.data() + (t + reach) * size_t(n_columns); }
+  uint32_t& at(int column, int t) { return ids[(t + reach) * size_t(n_columns) + column]; }
+  void set_boundaries(const std::vector<uint32_t>& before, const std::vector<uint32_t>& behind) {
+    for (int k = 1; k <= reach; ++k)
+      for (int column = 0; column < n_columns; ++column) {
+        at(column, -k) = before[k - 1];
+        at(column, length - 1 + k) = behind[k - 1];
+      }
   }
 };
 
-// Fingerprints of all lines at all positions of a sentence, 0 where a token is unknown.
-inline void fingerprints(const Program& program, const Cells& cells, Slots slots,
-                         std::vector<uint64_t>& out) {
-  out.clear();
-  for (int t = 0; t < cells.length; ++t)
+// Fingerprints of all lines at all positions of a sentence [T, lines], 0 where a token is unknown.
+// fetch(fingerprint) brings the place where it will be looked up into the cache.
+template <class Fetch>
+void fingerprints(const Program& program, const Cells& cells, std::vector<uint64_t>& out,
+                  Fetch&& fetch) {
+  out.resize(cells.length * program.lines.size());
+  uint64_t* to = out.data();
+  for (int t = 0; t < cells.length; ++t) {
+    const uint32_t* token = cells.token(t);
     for (const Line& line : program.lines) {
-      uint64_t h = Program::seed(line.skeleton);
+      uint64_t h = line.seed;
       bool known = true;
-      for (const Macro& m : line.macros) {
-        const uint32_t id = cells.at(m.column, t + m.row);
+      for (const int offset : line.offsets) {
+        const uint32_t id = token[offset];
         known &= id != VocabularyView::unknown;
         h = mix(h, id);
       }
       h = known && (t > 0 || line.kind < 2) ? Program::fingerprint(h) : 0;
-      if (h) slots.prefetch(h);
-      out.push_back(h);
+      if (h) fetch(h);
+      *to++ = h;
     }
+  }
 }
 
 // An index as stored in a model: looks up, never grows. Safe on damaged tables.
@@ -160,9 +169,8 @@ class FeatureIndex {
           if (program_.columns[c].source == source)
             s.cells.at(int(c), t) = transformed(int(c), raw, token, s.text);
       }
-    for (size_t c = 0; c < program_.columns.size(); ++c)
-      s.cells.set_boundaries(int(c), before_, behind_);
-    fingerprints(program_, s.cells, slots_, s.hashes);
+    s.cells.set_boundaries(before_, behind_);
+    fingerprints(program_, s.cells, s.hashes, [&](uint64_t h) { slots_.prefetch(h); });
     auto h = s.hashes.begin();
     for (int t = 0; t < T; ++t) {
       for (size_t k = 0; k < program_.lines.size(); ++k, ++h)
@@ -176,7 +184,7 @@ class FeatureIndex {
   void encode_attributes(int T, const int64_t* positions, Name&& name, const float* values,
                          Scratch& s) const {
     s.cells.resize(program_, T);
-    fingerprints(program_, s.cells, slots_, s.hashes);
+    fingerprints(program_, s.cells, s.hashes, [](uint64_t) {});
     auto h = s.hashes.begin();
     for (int t = 0; t < T; ++t) {
       for (int64_t k = positions[t]; k < positions[t + 1]; ++k) {

@@ -9,8 +9,7 @@ namespace adaptag {
 
 class IndexBuilder {
  public:
-  explicit IndexBuilder(Program program)
-      : program_(std::move(program)), slots_(Slots::capacity_for(1 << 16), 0) {
+  explicit IndexBuilder(Program program) : program_(std::move(program)), table_(1 << 17) {
     for (int k = 1; k <= program_.reach; ++k) {
       before_.push_back(vocabulary.intern(Program::boundary(-k)));
       behind_.push_back(vocabulary.intern(Program::boundary(k)));
@@ -28,20 +27,18 @@ class IndexBuilder {
       const int64_t first = sentences[i];
       const int T = int(sentences[i + 1] - first);
       cells.resize(program_, T);
-      for (size_t c = 0; c < program_.columns.size(); ++c) {
-        for (int t = 0; t < T; ++t)
+      for (int t = 0; t < T; ++t)
+        for (size_t c = 0; c < program_.columns.size(); ++c)
           cells.at(int(c), t) = intern(int(c), cell(first + t, program_.columns[c].source));
-        cells.set_boundaries(int(c), before_, behind_);
-      }
-      fingerprints(program_, cells, Slots{slots_}, hashes);
+      cells.set_boundaries(before_, behind_);
+      fingerprints(program_, cells, hashes, [&](uint64_t h) { __builtin_prefetch(&home(h)); });
       auto h = hashes.begin();
       for (int t = 0; t < T; ++t) {
         for (const Line& line : program_.lines) {
           if (*h)
             predicates.push_back(number(*h, line.kind, line.skeleton, [&](size_t k) {
-              return k < line.macros.size()
-                         ? cells.at(line.macros[k].column, t + line.macros[k].row)
-                         : VocabularyView::unknown;
+              return k < line.offsets.size() ? cells.token(t)[line.offsets[k]]
+                                             : VocabularyView::unknown;
             }));
           ++h;
         }
@@ -61,7 +58,7 @@ class IndexBuilder {
       const int64_t first = sentences[i];
       const int T = int(sentences[i + 1] - first);
       cells.resize(program_, T);
-      fingerprints(program_, cells, Slots{slots_}, hashes);
+      fingerprints(program_, cells, hashes, [](uint64_t) {});
       auto h = hashes.begin();
       for (int t = 0; t < T; ++t) {
         for (int64_t k = items[first + t]; k < items[first + t + 1]; ++k) {
@@ -87,32 +84,34 @@ class IndexBuilder {
   // Numbers the predicates seen at least `cutoff` times by kind and falling frequency, drops the
   // others, and rewrites the encoded data. Fills n_of_kind, slots, keys, counts and derived.
   void freeze(uint32_t cutoff) {
-    const auto n = uint32_t(entries_.size());
-    uint32_t top = 0;
-    for (const Entry& e : entries_) top = std::max(top, e.count);
+    const auto n = uint32_t(kinds_.size());
+    std::vector<uint32_t> count(n, 0);
+    for (const uint32_t id : predicates) ++count[id];
+    const uint32_t top = n ? *std::max_element(count.begin(), count.end()) : 0;
     std::vector<uint32_t> final_id(n, VocabularyView::unknown), order;
     for (int kind = 0; kind < 3; ++kind) {
       std::vector<uint32_t> starts(size_t(top) + 2, 0);  // counting sort, largest counts first
-      for (const Entry& e : entries_)
-        if (e.kind == kind && e.count >= cutoff) ++starts[top - e.count + 1];
+      const auto kept = [&](uint32_t id) { return kinds_[id] == kind && count[id] >= cutoff; };
+      for (uint32_t id = 0; id < n; ++id)
+        if (kept(id)) ++starts[top - count[id] + 1];
       std::partial_sum(starts.begin(), starts.end(), starts.begin());
       const size_t first = order.size();
       n_of_kind[kind] = starts.back();
       order.resize(first + starts.back());
       for (uint32_t id = 0; id < n; ++id)
-        if (entries_[id].kind == kind && entries_[id].count >= cutoff)
-          order[first + starts[top - entries_[id].count]++] = id;
+        if (kept(id)) order[first + starts[top - count[id]]++] = id;
     }
-    slots_.assign(Slots::capacity_for(order.size()), 0);
+    for (uint32_t k = 0; k < order.size(); ++k) final_id[order[k]] = k;
+    slots.assign(Slots::capacity_for(order.size()), 0);
+    for (const Slot& slot : table_)
+      if (slot.fingerprint && final_id[slot.number] != VocabularyView::unknown)
+        insert(slots, slot.fingerprint, final_id[slot.number]);
     const size_t width = program_.arity + 1;
     keys.resize(order.size() * width);
     counts.resize(order.size());
     for (uint32_t k = 0; k < order.size(); ++k) {
-      const uint32_t id = order[k];
-      final_id[id] = k;
-      insert(slots_, entries_[id].fingerprint, k);
-      counts[k] = entries_[id].count;
-      std::copy_n(keys_.begin() + id * width, width, keys.begin() + k * width);
+      counts[k] = count[order[k]];
+      std::copy_n(keys_.begin() + order[k] * width, width, keys.begin() + k * width);
     }
     renumber(final_id);
     derived.assign(program_.columns.size() * vocabulary.size(), VocabularyView::unknown);
@@ -120,23 +119,23 @@ class IndexBuilder {
       std::copy(derived_[c].begin(), derived_[c].end(), derived.begin() + c * vocabulary.size());
   }
 
-  const std::vector<uint64_t>& slots() const { return slots_; }
-
   Vocabulary vocabulary;
   std::vector<int64_t> positions{0};  // [T + 1] into predicates
   std::vector<uint32_t> predicates;   // [F]
   std::vector<float> values;          // [F], or empty for columns
   uint32_t n_of_kind[3] = {0, 0, 0};
+  std::vector<uint64_t> slots;    // fingerprint → predicate
   std::vector<uint32_t> keys;     // [P, 1 + arity] skeleton and token numbers
   std::vector<uint32_t> counts;   // [P]
   std::vector<uint32_t> derived;  // [columns, V]
 
  private:
-  struct Entry {
-    uint64_t fingerprint;
-    uint32_t count;
-    int kind;
+  struct Slot {
+    uint64_t fingerprint = 0;  // 0: empty
+    uint32_t number = 0;
   };
+
+  Slot& home(uint64_t fingerprint) { return table_[fingerprint >> 32 & (table_.size() - 1)]; }
 
   uint32_t intern(int c, std::string_view token) {
     const Column& column = program_.columns[c];
@@ -152,23 +151,30 @@ class IndexBuilder {
   // The number of a predicate in order of first appearance; token(k) gives its key.
   template <class Token>
   uint32_t number(uint64_t fingerprint, int kind, uint32_t skeleton, Token&& token) {
-    const uint32_t found = Slots{slots_}.find(
-        fingerprint, [&](uint32_t id) { return entries_[id].fingerprint == fingerprint; });
-    if (found != Slots::none) {
-      ++entries_[found].count;
-      return found;
-    }
-    const auto id = uint32_t(entries_.size());
-    entries_.push_back({fingerprint, 1, kind});
+    Slot* slot = find(fingerprint);
+    if (slot->fingerprint) return slot->number;
+    const auto id = uint32_t(kinds_.size());
+    *slot = {fingerprint, id};
+    kinds_.push_back(uint8_t(kind));
     keys_.push_back(skeleton);
     for (int k = 0; k < program_.arity; ++k) keys_.push_back(token(size_t(k)));
-    if (Slots::capacity_for(entries_.size()) > slots_.size()) {
-      slots_.assign(slots_.size() * 4, 0);
-      for (uint32_t k = 0; k < entries_.size(); ++k) insert(slots_, entries_[k].fingerprint, k);
-    } else {
-      insert(slots_, fingerprint, id);
-    }
+    if (kinds_.size() * 2 > table_.size()) grow();
     return id;
+  }
+
+  // The slot that holds the fingerprint, or the empty one where it belongs.
+  Slot* find(uint64_t fingerprint) {
+    Slot *slot = &home(fingerprint), *end = table_.data() + table_.size();
+    while (slot->fingerprint && slot->fingerprint != fingerprint)
+      if (++slot == end) slot = table_.data();
+    return slot;
+  }
+
+  void grow() {
+    std::vector<Slot> old(table_.size() * 4);
+    old.swap(table_);
+    for (const Slot& slot : old)
+      if (slot.fingerprint) *find(slot.fingerprint) = slot;
   }
 
   void renumber(const std::vector<uint32_t>& final_id) {
@@ -190,9 +196,9 @@ class IndexBuilder {
   Program program_;
   std::vector<uint32_t> before_, behind_;
   std::vector<std::vector<uint32_t>> derived_;  // [columns][V]
-  std::vector<Entry> entries_;
+  std::vector<Slot> table_;                     // fingerprint → number in order of first appearance
+  std::vector<uint8_t> kinds_;                  // by that number, as are the keys
   std::vector<uint32_t> keys_;
-  std::vector<uint64_t> slots_;
   std::string text_;
 };
 

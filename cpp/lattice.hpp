@@ -287,9 +287,8 @@ class Lattice {
     transposed_.assign(edge.size(), 0.0f);
     for (int m = 0; m < n_matrices(); ++m) {
       const float* matrix = edge_matrix(m);
-      float top = matrix[0];
-      for (int i = 0; i < Y; ++i)
-        for (int j = 0; j < Y; ++j) top = std::max(top, matrix[i * w + j]);
+      float top = forbidden;
+      for (int i = 0; i < Y; ++i) top = std::max(top, rows_.max(matrix + i * w));  // padding is 0
       float* e = exp_edge_.data() + m * layout_.edge_size();
       float* e_t = transposed_.data() + m * layout_.edge_size();
       for (int i = 0; i < Y; ++i) rows_.exp(e + i * w, matrix + i * w, top);

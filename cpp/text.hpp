@@ -1,6 +1,7 @@
 // Bytes → cells: column files and CRFsuite's attribute files, checked line by line.
 #pragma once
 
+#include <algorithm>
 #include <charconv>
 #include <cstdint>
 #include <cstring>
@@ -153,6 +154,9 @@ inline Columns parse_columns(std::string_view text, std::string_view name,
     if (!first_data_line) {
       first_data_line = number;
       out.n_columns = n;
+      const size_t lines = std::count(text.begin(), text.end(), '\n') + 1;
+      out.cells.reserve(lines * n);
+      out.lines.reserve(lines);
     } else if (n != out.n_columns) {
       throw InputError(name, number,
                        std::to_string(n) + (n == 1 ? " column" : " columns") + "; line " +

@@ -51,7 +51,7 @@ class Adf {
       : c_(v[0]),
         alpha_(v[2]),
         beta_(v[3]),
-        q_(std::max<uint64_t>(1, v[4] > 0 ? uint64_t(v[4]) : n_samples / 10)),
+        q_(uint32_t(std::clamp<double>(v[4] > 0 ? v[4] : double(n_samples / 10), 1, 1e9))),
         lambda_(1.0 / (double(n_samples) * v[1] * v[1])),
         rows_(rows),
         clock_(clock) {
@@ -65,7 +65,8 @@ class Adf {
   }
 
   void begin() {
-    t_ = clock_->step;
+    if (clock_->step >> 31) throw std::length_error("adf: training ends after 2^31 samples");
+    t_ = uint32_t(clock_->step);
     closed_ = t_ > 0 ? (t_ - 1) / q_ : 0;
     window_begin_ = closed_ * q_;
     boundary_ = t_ > 0 && t_ % q_ == 0;
@@ -78,7 +79,7 @@ class Adf {
   template <class Ops>
   void refresh(const Ops& ops, uint32_t id, float* w, int n) {
     Row& row = rows_[id];
-    const uint32_t touched = uint32_t(2 * t_ + 1);
+    const uint32_t touched = 2 * t_ + 1;
     if (row.stamp == touched) return;  // fires more than once in this sample
     catch_up(row);
     row.stamp = touched;
@@ -94,8 +95,8 @@ class Adf {
 
   template <class Ops>
   void update(const Ops& ops, uint32_t id, float* w, const float* delta, int n, float value) {
-    const double rate = rows_[id].rate;
-    add_block(ops, w, delta, n, float(rate / (1.0 - lambda_ * rate)) * value);
+    const float rate = rows_[id].rate;
+    add_block(ops, w, delta, n, rate / (1.0f - float(lambda_) * rate) * value);
   }
 
   template <class Ops>
@@ -104,7 +105,7 @@ class Adf {
     if (row.rate == 0 && is_zero(w, n)) return;  // never touched, nothing to shrink
     if (id == 0 || t_ != clock_->step) begin();
     catch_up(row);
-    row.stamp = uint32_t(2 * t_);
+    row.stamp = 2 * t_;
     apply(ops, row, w, n);
   }
 
@@ -114,22 +115,23 @@ class Adf {
   // Brings rate, count and pending from the row's last touch to the start of sample t.
   void catch_up(Row& row) {
     if (row.rate == 0) row.rate = float(c_);
-    const uint64_t last = row.stamp >> 1;
+    const uint32_t last = row.stamp >> 1;
     // A row touched at t = kq has closed window k; one only flushed there has not.
-    const uint64_t seen = (row.stamp & 1) || last == 0 ? last : last - 1;
-    double pending = row.pending;
-    if (seen >= window_begin_) {
-      pending += double(t_ - last) * log_shrink(row.rate);
-    } else {
-      const uint64_t closed = seen / q_ + 1;
-      pending += double(closed * q_ - last) * log_shrink(row.rate);
-      close_window(row);
-      const uint64_t missed = closed_ - closed;
-      pending += double(q_) * log_shrink_over_windows(row.rate, missed);
-      decay(row, alpha_powers_[missed]);
-      pending += double(t_ - window_begin_) * log_shrink(row.rate);
-    }
-    row.pending = float(pending);
+    const uint32_t seen = (row.stamp & 1) || last == 0 ? last : last - 1;
+    if (seen >= window_begin_)
+      row.pending += float(int32_t(t_ - last)) * log_shrink(row.rate);
+    else
+      catch_up_over_windows(row, last, seen);
+  }
+
+  void catch_up_over_windows(Row& row, uint32_t last, uint32_t seen) {
+    const uint32_t closed = seen / q_ + 1, missed = closed_ - closed;
+    float pending = float(int32_t(closed * q_ - last)) * log_shrink(row.rate);
+    close_window(row);
+    pending += float(int32_t(q_)) * log_shrink_over_windows(row.rate, missed);
+    decay(row, alpha_powers_[missed]);
+    pending += float(int32_t(t_ - window_begin_)) * log_shrink(row.rate);
+    row.pending += pending;
   }
 
   void close_window(Row& row) {
@@ -142,14 +144,13 @@ class Adf {
   static void decay(Row& row, double eta) { row.rate = std::max(float(row.rate * eta), 1e-37f); }
 
   // −log(1 − λγ)
-  double log_shrink(double rate) const {
-    const double x = lambda_ * rate;
-    if (order_ == 1) return x;
-    return -std::log1p(-x);
+  float log_shrink(float rate) const {
+    const float x = float(lambda_) * rate;
+    return order_ == 1 ? x : -std::log1p(-x);
   }
 
   // Σ_{j<m} −log(1 − λγα^j)
-  double log_shrink_over_windows(double rate, uint64_t m) const {
+  float log_shrink_over_windows(double rate, uint32_t m) const {
     const double x = lambda_ * rate;
     double sum = 0, x_k = 1, alpha_km = 1;
     for (int k = 1; k <= order_; ++k) {
@@ -157,25 +158,27 @@ class Adf {
       alpha_km *= alpha_powers_[m];
       sum += x_k * (1.0 - alpha_km) * geometric_[k];
     }
-    return sum;
+    return float(sum);
   }
 
   template <class Ops>
   static void apply(const Ops& ops, Row& row, float* w, int n) {
     if (row.pending < negligible_shrink) return;
-    scale_block(ops, w, n, std::exp(-row.pending));
+    scale_block(ops, w, n, shrink_factor(row.pending));
     row.pending = 0;
   }
 
   const double c_, alpha_, beta_;
-  const uint64_t q_;
+  const uint32_t q_;
   const double lambda_;
   Row* const rows_;
   Clock* const clock_;
   int order_ = 1;                      // terms of the series of −log(1 − x) that float32 can see
   double geometric_[max_order + 1]{};  // 1 / (k (1 − α^k))
   std::vector<double> alpha_powers_;   // α^m
-  uint64_t t_ = 0, closed_ = 0, window_begin_ = 0;
+  uint32_t t_ = 0;                     // the current sample
+  uint32_t closed_ = 0;                // windows closed before the current sample is counted
+  uint32_t window_begin_ = 0;          // first sample of the open window
   bool boundary_ = false;
 };
 

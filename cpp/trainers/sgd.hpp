@@ -48,7 +48,10 @@ class Sgd {
                                   "; allowed: below 0.5 (lower rate or raise sigma)");
   }
 
-  void begin() { gamma_ = eta0_ * std::pow(decay_, double(clock_->step) / n_); }
+  void begin() {
+    gamma_ = eta0_ * std::pow(decay_, double(clock_->step) / n_);
+    step_ = float(gamma_ / (1.0 - lambda_ * gamma_));
+  }
   void end() {
     ++clock_->step;
     clock_->shrink -= std::log1p(-lambda_ * gamma_);
@@ -59,7 +62,7 @@ class Sgd {
   void refresh(const Ops& ops, uint32_t id, float* w, int n) {
     const double pending = clock_->shrink - rows_[id].shrunk;
     if (pending < negligible_shrink) return;
-    scale_block(ops, w, n, float(std::exp(-pending)));
+    scale_block(ops, w, n, shrink_factor(float(pending)));
     rows_[id].shrunk = clock_->shrink;
   }
 
@@ -70,7 +73,7 @@ class Sgd {
 
   template <class Ops>
   void update(const Ops& ops, uint32_t, float* w, const float* delta, int n, float value) {
-    add_block(ops, w, delta, n, float(gamma_ / (1.0 - lambda_ * gamma_)) * value);
+    add_block(ops, w, delta, n, step_ * value);
   }
 
   template <class Ops>
@@ -82,7 +85,8 @@ class Sgd {
   const double eta0_, decay_, n_, lambda_;
   Row* const rows_;
   Clock* const clock_;
-  double gamma_ = 0;
+  double gamma_ = 0;  // γ_t
+  float step_ = 0;    // γ_t / (1 − λγ_t)
 };
 
 }  // namespace adaptag

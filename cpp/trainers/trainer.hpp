@@ -10,6 +10,8 @@
 // Python allocates Row and Clock arrays from the declaration and saves them in checkpoints.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -63,17 +65,23 @@ class TrainingWith final : public Training {
 
   Totals run(const Dataset& data, std::span<const uint32_t> order) override {
     Totals sum;
-    for (const uint32_t i : order) {
-      const Sentence s = data[i];
+    for (size_t i = 0; i < order.size(); ++i) {
+      const Sentence s = data[order[i]];
+      const Sentence next = data[order[std::min(i + 1, order.size() - 1)]];
       if (s.length == 0) continue;
       algorithm_.begin();
       refresh(s);
       lattice_.score(s, weights_);
       const Totals one = algorithm_.direction(lattice_, s.labels);
+      // Rows lie far apart in memory: while these are updated, those of the next sentence come in.
+      int64_t coming = next.offsets[0];
+      const int64_t end = next.offsets[next.length];
       for_each_block(lattice_, s, layout_,
                      [&](uint32_t id, size_t row, const float* delta, int n, float value) {
+                       if (coming < end) prefetch(next.predicates[coming++]);
                        algorithm_.update(ops_, id, weights_ + row, delta, n, value);
                      });
+      while (coming < end) prefetch(next.predicates[coming++]);
       algorithm_.end();
       sum.loss += one.loss;
       sum.expected_correct += one.expected_correct;
@@ -88,25 +96,22 @@ class TrainingWith final : public Training {
   }
 
  private:
-  // Rows lie far apart: fetch them a few predicates ahead of use.
   void refresh(const Sentence& s) {
-    constexpr int64_t ahead = 16;
-    const int64_t end = s.offsets[s.length];
     const int w = ops_.width();
-    for (int64_t k = s.offsets[0]; k < end; ++k) {
-      if (k + ahead < end) {
-        const uint32_t next = s.predicates[k + ahead];
-        const float* row = weights_ + layout_.row(next);
-        algorithm_.prefetch(next);
-        __builtin_prefetch(row, 1);
-        __builtin_prefetch(row + 16, 1);
-      }
+    for (int64_t k = s.offsets[0]; k < s.offsets[s.length]; ++k) {
       const uint32_t id = s.predicates[k];
       if (id < layout_.n_node)
         algorithm_.refresh(ops_, id, weights_ + id * size_t(w), w);
       else
         algorithm_.refresh(ops_, id, weights_ + layout_.row(id), int(layout_.row_size(id)));
     }
+  }
+
+  void prefetch(uint32_t id) const {
+    const float* row = weights_ + layout_.row(id);
+    algorithm_.prefetch(id);
+    __builtin_prefetch(row, 1);
+    __builtin_prefetch(row + 16, 1);
   }
 
   const Layout layout_;
@@ -134,6 +139,12 @@ inline bool is_zero(const float* w, int n) {
 }
 
 // A pending L2 shrink below this is kept back: a float32 weight would lose it in rounding.
-constexpr double negligible_shrink = 1e-6;
+constexpr float negligible_shrink = 1e-6f;
+
+// exp(−pending), by its series where that is exact to float32.
+inline float shrink_factor(float pending) {
+  if (pending > 0.01f) return std::exp(-pending);
+  return 1.0f - pending * (1.0f - pending * (0.5f - pending * (1.0f / 6)));
+}
 
 }  // namespace adaptag

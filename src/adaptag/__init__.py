@@ -49,6 +49,8 @@ _PLACES = {
     "train": "adaptag.api",
 }
 
+__version__ = "0.1.0"
+
 __all__ = sorted(_PLACES)
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from adaptag import __version__
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
 from adaptag.dataset.encoded import Dataset
@@ -106,7 +106,7 @@ def train(
         callbacks=[*callbacks, *rules],
     )
     provenance = {
-        "adaptag": version("adaptag"),
+        "adaptag": __version__,
         "algorithm": algorithm,
         "parameters": result.parameters,
         "seed": seed,

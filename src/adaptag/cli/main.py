@@ -30,11 +30,10 @@ for command in (train, tag, evaluate, inspect, encode, demo):
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
-
+        from adaptag import __version__
         from adaptag._native import build
 
-        typer.echo(f"adaptag {version('adaptag')} (core {build})")
+        typer.echo(f"adaptag {__version__} (core {build})")
         raise typer.Exit
 
 

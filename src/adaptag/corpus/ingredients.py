@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 UNSEEN_LINES: tuple[str, ...] = (
-    "3 heaped dessertspoons wholegrain mustard, plus a little extra for the glaze",
+    "3 heaped dessertspoons wholegrain mustard, plus extra for the glaze",
     "2 (540 mL) tins diced heirloom tomatoes, juices reserved",
     "about 750g bone-in goat shoulder, cut into bite-size strips",
     "1 knob of fresh galangal or ginger, peeled and smashed",
@@ -129,7 +129,7 @@ sized: 4* QTY{$one} ( SIZE{$net} ) | 3* QTY{$one} SIZE{$ounces +$hyphen} | 4* $s
 canful: 6* $sized UNIT{$tin} | 2* QTY{$few} ( SIZE{$net} ) UNIT{$tin:s}
   | QTY{$few} UNIT{$tin:s} ( SIZE{$net} each ) | QTY{$few} x SIZE{$hundreds +g} UNIT{$tin:s}
 packet: 4* $sized UNIT{$pack} | QTY{$few} ( SIZE{$net} ) UNIT{$pack:s} | $plenty UNIT{$pack:s} of?40
-around: 2* ( about $weight ) | ( $cups ) | ( about QTY{$digit} SIZE{$size}?50 )
+around: 2* ( about $weight ) | ( about?50 $cups )
 
 note: 3* optional | 4* for $use | 2* plus more for $use | 2* for the $dish | 4* $aside | or use $fat
   | for the $fruit $dish | plus extra to serve | preferably $ripe
@@ -137,7 +137,7 @@ tail: 5* , NOTE{$note} | 3* ( NOTE{$note} ) | 2* NOTE{$note} | , plus $spoons NO
 comma: 4* , |; mix: $herb and $cheese crackers | $fruit and $nut granola | $salt and $spice rub
 cut: 2* cut into $inch?50 $shape | cut into $digit $shape | $clean and cut into $shape
 prep: 5* $did | 3* $fine | 3* $clean and $did | 2* $clean and $fine | 3* $cut
-after: 8* $comma PREP{$prep} | ( PREP{$prep} ) | , PREP{$clean} , PREP{$prep} | - PREP{$prep}
+after: 8* $comma PREP{$prep} | ( PREP{$prep} ) | , PREP{halved} , PREP{$fine} | - PREP{$prep}
 maker: 3* BRAND{$brand $house} | BRAND{$brand $house Farms} | BRAND{$house and Sons}
 
 flour: 3* all-purpose flour | 4* $grain flour | 4* $sugar sugar | bread crumbs | 4* $cereal
@@ -149,7 +149,7 @@ pantry: 9* $solid $dry $tail?35 | 9* $fluid $maker?20 NAME{$sauces} $tail?35 | N
   | $fluid NAME{$meat broth} or NAME{water} | $spoons NAME{$syrup} or NAME{$sugar sugar}
 dry: 8* $maker?15 NAME{$flour} | PREP{packed} NAME{$sugar sugar} | NAME{ground $nut:s}
   | NAME{$sugar sugar} $comma PREP{packed} | NAME{$grain flour} $comma PREP{sifted}
-  | 2* PREP{$solo} NAME{$nut:s} | 2* NAME{$nut:s} $comma PREP{toasted} | STATE{cooked} NAME{$cereal}
+  | 2* PREP{$fine} NAME{$nut:s} | 2* NAME{$nut:s} $comma PREP{toasted} | STATE{cooked} NAME{$cereal}
 
 thing: 5* $veg | 2* $tint $veg | 3* $fruit; zest: juice | zest | juice and zest | grated zest
 produce: 5* $single STATE{$ripe}?30 NAME{$thing} $around?8 $after?75 $tail?25
@@ -172,23 +172,24 @@ spices: 5* $spoons NAME{ground $spice} | 2* $spoons NAME{$spice} $comma PREP{gro
   | QTY{$one} NAME{cinnamon stick} | $plenty NAME{bay leaves}
   | $spoons STATE{dried} NAME{$herb} or $spoons $leaf
 seasoning: 3* NAME{salt} and $pepper $tasty | 2* NAME{$salt} $tasty | NAME{salt} & $pepper
-  | 2* $salts $tasty | QTY{a} UNIT{pinch} each of NAME{salt} and NAME{$spice}
+  | 2* $spoons?20 NAME{$salt} and NAME{$spice} $tasty | NAME{parsley} and NAME{$herb} $tasty
+  | QTY{a} UNIT{pinch} each of NAME{salt} and NAME{$spice}
 pepper: 2* NAME{pepper} | NAME{black pepper} | PREP{freshly ground} NAME{black pepper}
 tasty: 5* $comma NOTE{to taste} | ( NOTE{to taste} ) | , NOTE{$note}
-salts: NAME{$salt} and NAME{$spice} | NAME{$herb} and NAME{$herb} | $spoons NAME{$salt} and NAME{$spice}
 leaf: STATE{fresh}?50 NAME{$herb}; leafy: 3* $comma PREP{$leafdid} | $comma PREP{$fine}
 herbs: 3* $spoons PREP{$leafdid} $leaf | $cups PREP{$fine} $leaf | $cups NAME{$green} $leafy?60
   | 3* $single UNIT{$bunch} $leaf $leafy?60 | 2* $spoons $leaf $leafy?70
   | 2* $plenty UNIT{$bunch:s} $leaf $leafy?50 $tail?20 | QTY{$count} $leaf UNIT{leaves} $leafy?50
 meats: 3* $weight NAME{ground $meat} $tail?10 | 4* $weight STATE{$lean}?50 NAME{$joint:s} $braise?60
-  | 2* $weight STATE{boneless} , STATE{skinless} NAME{$joint:s} | NAME{$joint:s} , STATE{$lean} , $weight
+  | 2* $weight STATE{boneless} , STATE{skinless} NAME{$joint:s}
   | 2* $plenty UNIT{slices} NAME{$deli} | 3* $weight STATE{$lean}?20 NAME{$fish} $braise?50
   | 3* $plenty STATE{$lean}?40 NAME{$joint:s} $around?15 $braise?50
-  | 2* $cups PREP{$meatdid}?50 STATE{cooked} NAME{$meat}
-braise: 3* $comma PREP{$meatdid} | 2* $comma PREP{$cut} | , PREP{$meatdid and $meatdid}
+  | 2* $cups PREP{$meatdid}?50 STATE{cooked} NAME{$meat} | NAME{$joint:s} , STATE{$lean} , $weight
+braise: 3* $comma PREP{$meatdid} | 2* $comma PREP{$cut} | , PREP{cleaned and $meatdid}
 packs: 5* $canful $maker?15 NAME{$sold $canned} $drain?50 | $cups NAME{$product} ( such as $maker )
   | 3* $canful NAME{$bean beans} $drain?60 | 6* $packet $maker?30 NAME{$diet?20 $product} $tail?25
-  | 4* $packet $maker?20 NAME{$mix} | 2* $packet NAME{shredded $cheese cheese} | $packet STATE{frozen} NAME{chopped $green} $drain?50
+  | 4* $packet $maker?20 NAME{$mix} | 2* $packet NAME{shredded $cheese cheese}
+  | 2* $packet STATE{frozen} NAME{chopped $green} $drain?50
 drain: 4* $comma PREP{$candid} | ( PREP{$candid} ) | NOTE{with juice} | , NOTE{liquid reserved}
 dairy: 6* $fluid $maker?20 STATE{cold}?15 NAME{$diet?25 $milk} $tail?25
   | 2* $packet NAME{cream cheese} $soft | 3* $cups PREP{$rasp} NAME{$cheese cheese}
