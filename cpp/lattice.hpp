@@ -99,9 +99,8 @@ class Lattice {
 
   // log Z(x), with P(y_t) in node_p [T, W] and Σ_t P(y_{t−1}, y_t) of each run in edge_p [M, Y, W].
   double expectations() {
-    exponentiate();
     double log_z;
-    if (forward(log_z) && backward()) return log_z;
+    if (exponentiate() && forward(log_z) && backward()) return log_z;
     return expectations_in_log_space();
   }
 
@@ -172,7 +171,7 @@ class Lattice {
 
   // ---- Viterbi ----------------------------------------------------------------------------
 
-  // The best path and its score. best_[t, y] keeps the best score of a prefix that ends in y.
+  // The best path and its score.
   double viterbi(int32_t* labels) {
     using V = typename Rows<W>::V;
     using I = typename Rows<W>::I;
@@ -203,7 +202,7 @@ class Lattice {
     const float* last = best_.data() + size_t(length - 1) * w;
     int y = int(std::max_element(last, last + Y) - last);
     const float score = last[y];
-    if (score < forbidden / 10)
+    if (!(score > forbidden / 10) || score > -forbidden)  // also where a weight is not finite
       throw std::invalid_argument("no label sequence satisfies the constraints");
     for (int t = length - 1; t >= 0; --t) {
       labels[t] = y;
@@ -212,7 +211,6 @@ class Lattice {
     return score;
   }
 
-  float best_prefix(int t, int y) const { return best_[size_t(t) * width() + y]; }  // after viterbi
   int run_of(int t) const {  // which edge matrix serves position t ≥ 1
     return int(std::upper_bound(runs.begin(), runs.end(), t) - runs.begin()) - 1;
   }
@@ -273,13 +271,15 @@ class Lattice {
            (!s.values || std::equal(s.values + a, s.values + a_end, s.values + b));
   }
 
-  // exp_node_ [T, W], exp_edge_ [M, Y, W] and its transpose, each shifted by its maximum.
-  void exponentiate() {
+  // exp_node_ [T, W], exp_edge_ [M, Y, W] and its transpose, each shifted by its maximum. False
+  // where constraints forbid all of one.
+  bool exponentiate() {
     const int w = width();
     exp_node_.resize(node.size());
     shift_ = 0;
     for (int t = 0; t < length; ++t) {
       const float top = rows_.max(node.data() + size_t(t) * w);
+      if (top < forbidden / 10) return false;
       rows_.exp(exp_node_.data() + size_t(t) * w, node.data() + size_t(t) * w, top);
       shift_ += top;
     }
@@ -289,6 +289,7 @@ class Lattice {
       const float* matrix = edge_matrix(m);
       float top = forbidden;
       for (int i = 0; i < Y; ++i) top = std::max(top, rows_.max(matrix + i * w));  // padding is 0
+      if (top < forbidden / 10) return false;
       float* e = exp_edge_.data() + m * layout_.edge_size();
       float* e_t = transposed_.data() + m * layout_.edge_size();
       for (int i = 0; i < Y; ++i) rows_.exp(e + i * w, matrix + i * w, top);
@@ -296,6 +297,7 @@ class Lattice {
         for (int j = 0; j < Y; ++j) e_t[j * w + i] = e[i * w + j];
       shift_ += double(top) * (runs[m + 1] - runs[m]);
     }
+    return true;
   }
 
   // α_t[j] ∝ Σ_i α_{t−1}[i] E[i, j] e_t[j], Σ_j α_t[j] = 1. False where a normaliser is tiny.

@@ -1,8 +1,8 @@
-// The n best paths, exactly: A* backwards from the end of the sentence.
+// The n best paths, exactly.
 //
-// After Viterbi, best[t, y] is the best score of any prefix ending in y at t, so
-// f = best[t, y] + (score of the suffix after t) is the exact score of the best path through a
-// partial suffix, and paths leave the queue in order of their scores.
+// Each (position, label) keeps its n best prefixes, best first, as (label before, rank there).
+// Those of the next position are merged from the sorted lists of all labels before it by a heap, so
+// the cost is T · Y · (Y + n log Y), whatever the weights and however many paths tie.
 #pragma once
 
 #include <queue>
@@ -14,44 +14,53 @@ namespace adaptag {
 
 // Appends up to n paths [T] to `paths`, best first, and their scores to `scores`.
 template <int W>
-void n_best(Lattice<W>& lattice, int n, std::vector<int32_t>& paths, std::vector<double>& scores) {
-  struct Hypothesis {
-    int position, label;
-    int64_t next;   // index of the hypothesis for position + 1, or −1
-    double suffix;  // score after this position: nodes and edges of positions > position
-  };
-  struct Entry {
-    double f;
-    int64_t index;
-    bool operator<(const Entry& o) const { return f < o.f || (f == o.f && index > o.index); }
+void n_best(const Lattice<W>& lattice, int n, std::vector<int32_t>& paths,
+            std::vector<double>& scores) {
+  struct Prefix {
+    double score;
+    int32_t label, rank;  // of the prefix that it extends
+    bool operator<(const Prefix& o) const { return score < o.score; }
   };
   const int T = lattice.length, Y = lattice.n_labels(), w = lattice.width();
-  std::vector<int32_t> best(T);
-  lattice.viterbi(best.data());  // fills best_prefix; throws where no path is allowed
-  std::vector<Hypothesis> all;
-  std::priority_queue<Entry> queue;
-  const auto push = [&](Hypothesis h) {
-    const double f = double(lattice.best_prefix(h.position, h.label)) + h.suffix;
-    if (f < forbidden / 10) return;
-    all.push_back(h);
-    queue.push({f, int64_t(all.size()) - 1});
-  };
-  for (int y = 0; y < Y; ++y) push({T - 1, y, -1, 0.0});
-  while (!queue.empty() && n > 0) {
-    const Entry top = queue.top();
-    queue.pop();
-    const Hypothesis h = all[top.index];
-    if (h.position == 0) {
-      for (int64_t i = top.index; i >= 0; i = all[i].next) paths.push_back(all[i].label);
-      scores.push_back(lattice.path_score(paths.data() + paths.size() - T));
-      --n;
-      continue;
+  if (size_t(T) * Y * size_t(n) > size_t{1} << 31)
+    throw std::length_error("n best: sentence length × labels × n exceeds 2^31");
+  std::vector<std::vector<Prefix>> kept(size_t(T) * Y);
+  // The n best of the lists at position t, where gain(label) is added to the scores of a list.
+  const auto merge = [&](int t, std::vector<Prefix>& out, auto&& gain) {
+    std::priority_queue<Prefix> heap;
+    const auto push = [&](int32_t label, int32_t rank) {
+      const std::vector<Prefix>& from = kept[size_t(t) * Y + label];
+      if (size_t(rank) >= from.size()) return;
+      const double score = from[rank].score + gain(label);
+      if (score > forbidden / 10) heap.push({score, label, rank});
+    };
+    for (int i = 0; i < Y; ++i) push(i, 0);
+    while (!heap.empty() && int(out.size()) < n) {
+      const Prefix best = heap.top();
+      heap.pop();
+      out.push_back(best);
+      push(best.label, best.rank + 1);
     }
-    const int t = h.position;
+  };
+  for (int y = 0; y < Y; ++y) kept[y].push_back({lattice.node[y], -1, -1});
+  for (int t = 1; t < T; ++t) {
     const float* matrix = lattice.edge_matrix(lattice.run_of(t));
-    for (int i = 0; i < Y; ++i)
-      push({t - 1, i, top.index,
-            h.suffix + lattice.node[size_t(t) * w + h.label] + matrix[i * w + h.label]});
+    for (int y = 0; y < Y; ++y)
+      merge(t - 1, kept[size_t(t) * Y + y],
+            [&](int i) { return double(matrix[i * w + y]) + lattice.node[size_t(t) * w + y]; });
+  }
+  std::vector<Prefix> complete;
+  merge(T - 1, complete, [](int) { return 0.0; });
+  if (complete.empty()) throw std::invalid_argument("no label sequence satisfies the constraints");
+  for (const Prefix& path : complete) {
+    const size_t first = paths.size();
+    paths.resize(first + T);
+    Prefix at = path;
+    for (int t = T - 1; t >= 0; --t) {
+      paths[first + t] = at.label;
+      at = kept[size_t(t) * Y + at.label][at.rank];
+    }
+    scores.push_back(path.score);
   }
 }
 

@@ -26,12 +26,14 @@ def encode(
 ) -> None:
     """Encode a training file once, to train on it many times: adaptag train DATASET …."""
     from adaptag import api
+    from adaptag.cli.progress import working
     from adaptag.corpus.columns import SEPARATORS, ColumnFormat
 
     written = ColumnFormat(
         check_choice("separator", separator, tuple(SEPARATORS)), comment, skip_docstart
     )
-    dataset = api.encode(data, template=template, cutoff=cutoff, format=written)
+    with working(f"reading {data}"):
+        dataset = api.encode(data, template=template, cutoff=cutoff, format=written)
     dataset.save(output)
     typer.echo(
         f"{output}: {len(dataset):,} sentences, {dataset.n_tokens:,} tokens, "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from adaptag.training.callbacks import Callback, PassReport
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress
     from typing_extensions import Self
 
-__all__ = ["JsonLog", "Lines", "TrainingBar", "byte_bar", "watcher"]
+__all__ = ["JsonLog", "Lines", "TrainingBar", "byte_bar", "watcher", "working"]
 
 
 def watcher() -> Lines | TrainingBar:
@@ -120,6 +121,13 @@ def figures(report: PassReport) -> str:
     """Loss, expected accuracy and development score as text."""
     text = f"loss {report.loss:8.4f}  accuracy {report.accuracy:5.2f}"
     return text if report.dev_score is None else f"{text}  dev {report.dev_score:5.2f}"
+
+
+def working(text: str) -> AbstractContextManager[object]:
+    """Show that something of unknown length goes on, where a person looks."""
+    from rich.console import Console
+
+    return Console(stderr=True).status(text) if sys.stderr.isatty() else nullcontext()
 
 
 def byte_bar(title: str) -> Progress:

@@ -108,7 +108,7 @@ def train(
     Ctrl-C stops training and saves the model reached so far.
     """
     from adaptag import api
-    from adaptag.cli.progress import JsonLog, watcher
+    from adaptag.cli.progress import JsonLog, watcher, working
     from adaptag.corpus.columns import SEPARATORS, ColumnFormat
 
     check_choice("format", format, ("columns", "attributes"))
@@ -117,12 +117,13 @@ def train(
     )
     begin = time.perf_counter()
     attributes = format == "attributes"
-    dataset = api.encode(
-        api.read(data, "attributes") if attributes else data,
-        template=template,
-        cutoff=cutoff,
-        format=written,
-    )
+    with working(f"reading {data}"):
+        dataset = api.encode(
+            api.read(data, "attributes") if attributes else data,
+            template=template,
+            cutoff=cutoff,
+            format=written,
+        )
     encoded = time.perf_counter()
     _say(
         f"{len(dataset):,} sentences, {dataset.n_tokens:,} tokens, "
