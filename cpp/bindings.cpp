@@ -81,9 +81,15 @@ class CellView {
 };
 
 nb::tuple read_columns(In<uint8_t> text, std::string name, std::string separator,
-                       std::string comment, bool skip_docstart, size_t first_line) {
-  ColumnOptions options{separator.empty() ? '\0' : separator[0], comment, skip_docstart,
-                        first_line};
+                       std::string comment, bool skip_docstart,
+                       std::tuple<size_t, size_t, size_t> part) {
+  const auto [first_line, n_columns, data_line] = part;
+  const ColumnOptions options{separator.empty() ? '\0' : separator[0],
+                              comment,
+                              skip_docstart,
+                              first_line,
+                              n_columns,
+                              data_line};
   Columns out;
   {
     nb::gil_scoped_release release;
@@ -91,7 +97,8 @@ nb::tuple read_columns(In<uint8_t> text, std::string name, std::string separator
   }
   const size_t T = out.lines.size();
   return nb::make_tuple(numpy(std::move(out.cells), {T, out.n_columns}),
-                        numpy(std::move(out.sentences)), numpy(std::move(out.lines)));
+                        numpy(std::move(out.sentences)), numpy(std::move(out.lines)),
+                        out.separator ? std::string(1, out.separator) : "", out.data_line);
 }
 
 nb::tuple read_attributes(In<uint8_t> text, std::string name) {
@@ -249,13 +256,13 @@ Program make_program(const std::vector<PyColumn>& columns, const std::vector<PyL
   for (const auto& [source, name, length] : columns) {
     const auto* found = std::find_if(std::begin(transforms), std::end(transforms),
                                      [&](const auto& t) { return t.first == name; });
-    if (found == std::end(transforms) || source < 0)
-      throw std::invalid_argument("template: unknown macro %" + name);
+    if (found == std::end(transforms) || source < 0 || source > 9999 || length < 0)
+      throw std::invalid_argument("template: a macro is out of range");
     out_columns.push_back({source, found->second, length});
   }
   std::vector<Line> out_lines;
   for (const auto& [kind, skeleton, macros] : lines) {
-    Line line{kind, skeleton, {}};
+    Line line{kind, skeleton, {}, 0, {}};
     for (const auto& [row, column] : macros) line.macros.push_back({row, column});
     out_lines.push_back(std::move(line));
   }
@@ -695,9 +702,9 @@ NB_MODULE(ADAPTAG_MODULE, m) {
   m.doc() = "The native core; see ARCHITECTURE.md.";
 
   m.def("read_columns", &read_columns, "text"_a.noconvert(), "name"_a, "separator"_a, "comment"_a,
-        "skip_docstart"_a, "first_line"_a);
+        "skip_docstart"_a, "part"_a);
   m.def("read_attributes", &read_attributes, "text"_a.noconvert(), "name"_a);
-  m.def("pack_columns", &pack_columns, "sentences"_a);
+  m.def("pack_columns", &pack_columns, "sentences"_a.none());
   m.def("number_labels", &number_labels, "text"_a.noconvert(), "cells"_a.noconvert(), "column"_a,
         "known"_a);
   m.def("write_columns", &write_columns, "text"_a.noconvert(), "cells"_a.noconvert(),
@@ -775,8 +782,8 @@ NB_MODULE(ADAPTAG_MODULE, m) {
   nb::class_<PyDecoder>(m, "Decoder")
       .def(nb::init<const Layout&, In<float>, const PyFeatureIndex*, std::vector<std::string>>(),
            "layout"_a, "weights"_a.noconvert(), "index"_a, "labels"_a, nb::keep_alive<1, 4>())
-      .def("tag", &PyDecoder::tag, "sentence"_a)
-      .def("tag_all", &PyDecoder::tag_all, "sentences"_a)
+      .def("tag", &PyDecoder::tag, "sentence"_a.none())
+      .def("tag_all", &PyDecoder::tag_all, "sentences"_a.none())
       .def("viterbi_columns", &PyDecoder::viterbi_columns, "text"_a.noconvert(),
            "cells"_a.noconvert(), "sentences"_a.noconvert(), "legal"_a.noconvert().none())
       .def("viterbi", &PyDecoder::viterbi, "dataset"_a, "legal"_a.noconvert().none(),

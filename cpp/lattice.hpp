@@ -3,9 +3,9 @@
 //   s(y | x) = Σ_t node[t, y_t] + Σ_{t>0} edge_t[y_{t−1}, y_t],    P(y | x) = exp(s(y | x)) / Z(x)
 //
 // Forward–backward works on exponentials scaled to sum 1 at each position, in float32, with the
-// logarithms of the scales summed in float64. A value lost to underflow is below 1e-37 of its
-// neighbours, so a normaliser above `tiny` is exact to float32; a smaller one (weights so extreme
-// that they span the whole float range) falls back to log space in float64.
+// logarithms of the scales summed in float64. What underflow takes from a sum is below 1e-37, so a
+// value above `tiny` is exact to float32. Where an allowed label falls below it (weights so extreme
+// that they span the float range), the sentence is done again in log space in float64.
 #pragma once
 
 #include <algorithm>
@@ -174,7 +174,6 @@ class Lattice {
   // The best path and its score.
   double viterbi(int32_t* labels) {
     using V = typename Rows<W>::V;
-    using I = typename Rows<W>::I;
     constexpr int lanes = Rows<W>::lanes;
     const int w = width();
     best_.resize(size_t(length) * w);
@@ -229,6 +228,7 @@ class Lattice {
   std::vector<float> edge_p;  // [M, Y, W] expected transitions of a run
 
  private:
+  using I = typename Rows<W>::I;
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
   // Sums the node rows of predicates below `limit`, keeping the sum in registers; returns the end.
@@ -300,15 +300,17 @@ class Lattice {
     return true;
   }
 
-  // α_t[j] ∝ Σ_i α_{t−1}[i] E[i, j] e_t[j], Σ_j α_t[j] = 1. False where a normaliser is tiny.
+  // α_t[j] ∝ Σ_i α_{t−1}[i] E[i, j] e_t[j], Σ_j α_t[j] = 1. False where precision is lost.
   bool forward(double& log_z) {
     const int w = width();
     alpha_.resize(node.size());
     double log_scale = 0, product = 1;
-    const auto normalise = [&](float* a) {
+    I lost{};
+    const auto normalise = [&](float* a, int t) {
       const float s = rows_.sum(a);
       if (!(s > tiny)) return false;
       rows_.scale(a, 1.0f / s);
+      lost |= too_small(a, t);
       product *= s;
       if (product < 1e-200 || product > 1e200) {
         log_scale += std::log(product);
@@ -317,18 +319,18 @@ class Lattice {
       return true;
     };
     rows_.copy(alpha_.data(), exp_node_.data());
-    if (!normalise(alpha_.data())) return false;
+    if (!normalise(alpha_.data(), 0)) return false;
     for (int m = 0; m < n_matrices(); ++m) {
       const float* e = exp_edge_.data() + m * layout_.edge_size();
       for (int t = runs[m]; t < runs[m + 1]; ++t) {
         float* a = alpha_.data() + size_t(t) * w;
         rows_.product(a, a - w, e, Y);
         multiply(a, exp_node_.data() + size_t(t) * w);
-        if (!normalise(a)) return false;
+        if (!normalise(a, t)) return false;
       }
     }
     log_z = shift_ + log_scale + std::log(product);
-    return true;
+    return !any(lost);
   }
 
   // β_{t−1}[i] ∝ Σ_j E[i, j] x_t[j] with x_t = e_t ∘ β_t;  P(y_t = j) = α_t[j] β_t[j] / Σ;
@@ -339,7 +341,7 @@ class Lattice {
     node_p.resize(node.size());
     edge_p.assign(edge.size(), 0.0f);
     beta_.resize(node.size());
-    if (length == 0) return true;
+    I lost{};
     rows_.copy(node_p.data() + size_t(length - 1) * w, alpha_.data() + size_t(length - 1) * w);
     rows_.copy(beta_.data() + size_t(length - 1) * w, exp_node_.data() + size_t(length - 1) * w);
     for (int m = n_matrices() - 1; m >= 0; --m) {
@@ -357,11 +359,26 @@ class Lattice {
         rows_.scale(p, 1.0f / total);
         rows_.scale(x, 1.0f / total);
         rows_.scale(b, 1.0f / top);
+        lost |= too_small(b, t - 1);
         multiply(b, exp_node_.data() + size_t(t - 1) * w);
       }
       sum_outer_products(m);
     }
-    return true;
+    return !any(lost);
+  }
+
+  // Marks the lanes of allowed labels at t whose value is so small that precision is lost.
+  I too_small(const float* values, int t) const {
+    I mask{};
+    for (int j = 0; j < width(); j += Rows<W>::lanes)
+      mask |= (Rows<W>::load(values + j) < tiny) &
+              (Rows<W>::load(node.data() + size_t(t) * width() + j) > forbidden / 10);
+    return mask;
+  }
+  static bool any(I mask) {
+    int32_t bits = 0;
+    for (int k = 0; k < Rows<W>::lanes; ++k) bits |= mask[k];
+    return bits != 0;
   }
 
   // edge_p[m] = E ∘ Σ_t α_{t−1} ⊗ x_t

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <cstring>
 #include <stdexcept>
@@ -26,14 +27,18 @@ struct ColumnOptions {
   char separator = 0;   // '\t', ' ' (runs of spaces and tabs), or 0: tab if the first line has one
   std::string comment;  // lines that start with this are skipped; empty: none
   bool skip_docstart = false;
-  size_t first_line = 1;  // number of the first line, for text that is read in parts
+  // For a part of a longer text: the number of its first line, and what the first line of data was
+  // like (0: not yet known).
+  size_t first_line = 1;
+  size_t n_columns = 0, data_line = 0;
 };
 
 struct Columns {
-  size_t n_columns = 0;
-  std::vector<Span> cells;         // [T, n_columns] into the text
-  std::vector<int64_t> sentences;  // [N + 1] into positions
-  std::vector<uint32_t> lines;     // [T] line numbers
+  char separator = 0;
+  size_t n_columns = 0, data_line = 0;  // of the first line of data
+  std::vector<Span> cells;              // [T, n_columns] into the text
+  std::vector<int64_t> sentences;       // [N + 1] into positions
+  std::vector<uint32_t> lines;          // [T] line numbers
 };
 
 struct Attributes {
@@ -96,7 +101,7 @@ inline void check_text(std::string_view text, std::string_view name, size_t firs
 template <class F>
 void for_each_line(std::string_view text, size_t first_line, F&& line) {
   const char *p = text.data(), *end = p + text.size();
-  if (text.starts_with("\xEF\xBB\xBF")) p += 3;
+  if (first_line == 1 && text.starts_with("\xEF\xBB\xBF")) p += 3;
   for (size_t number = first_line; p < end; ++number) {
     const char* stop = static_cast<const char*>(std::memchr(p, '\n', end - p));
     const char* next = stop ? stop + 1 : end;
@@ -112,31 +117,29 @@ inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 inline Columns parse_columns(std::string_view text, std::string_view name,
                              const ColumnOptions& options) {
   check_text(text, name, options.first_line);
-  Columns out;
-  out.sentences.push_back(0);
-  char separator = options.separator;
-  size_t first_data_line = 0;
+  Columns out{options.separator, options.n_columns, options.data_line, {}, {0}, {}};
   const char* base = text.data();
   const auto end_sentence = [&] {
     if (out.sentences.back() != int64_t(out.lines.size()))
       out.sentences.push_back(out.lines.size());
   };
   for_each_line(text, options.first_line, [&](size_t number, const char* p, const char* end) {
+    if (!options.comment.empty() && std::string_view(p, end - p).starts_with(options.comment))
+      return;
     while (end > p && is_blank(end[-1])) --end;
     if (p == end) return end_sentence();
     const std::string_view line(p, end - p);
-    if (!options.comment.empty() && line.starts_with(options.comment)) return;
     if (options.skip_docstart && line.starts_with("-DOCSTART-") &&
         (line.size() == 10 || is_blank(line[10])))
       return end_sentence();
-    if (!separator) separator = line.find('\t') != line.npos ? '\t' : ' ';
+    if (!out.separator) out.separator = line.find('\t') != line.npos ? '\t' : ' ';
     const size_t first = out.cells.size();
-    if (separator == ' ') {
+    if (out.separator == ' ') {
       while (p < end && is_blank(*p)) ++p;
     }
     while (true) {
       const char* cell = p;
-      if (separator == '\t')
+      if (out.separator == '\t')
         while (p < end && *p != '\t') ++p;
       else
         while (p < end && !is_blank(*p)) ++p;
@@ -147,12 +150,12 @@ inline Columns parse_columns(std::string_view text, std::string_view name,
       out.cells.push_back({uint32_t(cell - base), uint32_t(p - base)});
       if (p == end) break;
       ++p;
-      if (separator == ' ')
+      if (out.separator == ' ')
         while (is_blank(*p)) ++p;
     }
     const size_t n = out.cells.size() - first;
-    if (!first_data_line) {
-      first_data_line = number;
+    if (!out.data_line) {
+      out.data_line = number;
       out.n_columns = n;
       const size_t lines = std::count(text.begin(), text.end(), '\n') + 1;
       out.cells.reserve(lines * n);
@@ -160,8 +163,7 @@ inline Columns parse_columns(std::string_view text, std::string_view name,
     } else if (n != out.n_columns) {
       throw InputError(name, number,
                        std::to_string(n) + (n == 1 ? " column" : " columns") + "; line " +
-                           std::to_string(first_data_line) + " has " +
-                           std::to_string(out.n_columns));
+                           std::to_string(out.data_line) + " has " + std::to_string(out.n_columns));
     }
     out.lines.push_back(uint32_t(number));
   });
@@ -211,13 +213,18 @@ inline Attributes parse_attributes(std::string_view text, std::string_view name)
       }
       float value = 1.0f;
       if (colon) {
-        const auto [rest, error] = std::from_chars(colon + 1, stop, value);
-        if (error != std::errc() || rest != stop || value != value || value - value != 0)
+        double parsed = 0;
+        const char* from = colon + 1 < stop && colon[1] == '+' ? colon + 2 : colon + 1;
+        const auto [rest, error] = std::from_chars(from, stop, parsed);
+        value = float(parsed);
+        if (error != std::errc() || rest != stop || !std::isfinite(value))
           throw InputError(name, number,
                            "value '" + std::string(colon + 1, stop) +
                                "' after ':'; allowed: a finite number, or \\: for a "
                                "colon in an attribute");
       }
+      if (out.text.size() == begin)
+        throw InputError(name, number, "an attribute is empty; write label<TAB>attribute…");
       out.cells.push_back({begin, uint32_t(out.text.size())});
       out.values.push_back(value);
     }

@@ -56,7 +56,7 @@ inline std::string_view apply(Transform transform, int length, std::string_view 
       }
       return out;
     case Transform::shape: {
-      char32_t last = 0, before = 0;
+      char32_t last = ~char32_t{0}, before = last;
       while (p < end) {
         const char32_t code = next_code(p);
         const char32_t drawn = shape_values[shape_block[code >> 8]][code & 255];

@@ -42,7 +42,8 @@ class Adf {
              {"sigma", 5.0, "(0, inf]", "standard deviation of the Gaussian prior; inf: none"},
              {"alpha", 0.995, "(0, 1)", "decay of the rate of a feature that does not occur"},
              {"beta", 0.6, "(0, 1)", "decay of the rate of a feature in every sample"},
-             {"window", 0, "integer [0, inf)", "samples q between decays; 0: a tenth of the data"}},
+             {"window", 0, "integer [0, inf)",
+              "samples q between decays; 0: a tenth of the data, at least 100"}},
             {{"rate", "float32"}, {"count", "uint32"}, {"stamp", "uint32"}, {"pending", "float32"}},
             {{"step", "uint64"}}};
   }
@@ -51,7 +52,7 @@ class Adf {
       : c_(v[0]),
         alpha_(v[2]),
         beta_(v[3]),
-        q_(uint32_t(std::clamp<double>(v[4] > 0 ? v[4] : double(n_samples / 10), 1, 1e9))),
+        q_(uint32_t(std::min(v[4] > 0 ? v[4] : std::max(100.0, double(n_samples / 10)), 1e9))),
         lambda_(1.0 / (double(n_samples) * v[1] * v[1])),
         rows_(rows),
         clock_(clock) {
@@ -135,12 +136,12 @@ class Adf {
   }
 
   void close_window(Row& row) {
-    const double u = double(row.count) / double(q_);
+    const double u = std::min(1.0, double(row.count) / double(q_));  // window 1 has q + 1 samples
     decay(row, alpha_ - u * (alpha_ - beta_));
     row.count = 0;
   }
 
-  // γ ← η γ; the first window of Figure 1 holds q + 1 samples, so η can fall a little below β.
+  // γ ← η γ, but never 0, which stands for a row not yet touched.
   static void decay(Row& row, double eta) { row.rate = std::max(float(row.rate * eta), 1e-37f); }
 
   // −log(1 − λγ)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["encode", "evaluate", "evaluate_file", "evaluate_model", "read", "train"]
 
 GENERAL = "general"
+MAX_CUTOFF = 2**31 - 1
 
 
 def train(
@@ -138,8 +139,8 @@ def encode(
         if template is not None or labels is not None:
             raise ParameterError("an encoded dataset has its template and labels already")
         return data
-    if cutoff < 1:
-        raise ParameterError(f"cutoff is {cutoff}; allowed: 1 or more")
+    if not 1 <= cutoff <= MAX_CUTOFF:
+        raise ParameterError(f"cutoff is {cutoff}; allowed: 1 to {MAX_CUTOFF}")
     corpus = _corpus(data if labels is None else _join(data, labels), format)
     if isinstance(corpus, AttributeCorpus):
         chosen = Template.for_attributes()

@@ -12,8 +12,13 @@ _Offsets: TypeAlias = NDArray[np.int64]
 _Token: TypeAlias = str | Sequence[str]
 
 def read_columns(
-    text: _Bytes, name: str, separator: str, comment: str, skip_docstart: bool, first_line: int
-) -> tuple[_Cells, _Offsets, NDArray[np.uint32]]: ...
+    text: _Bytes,
+    name: str,
+    separator: str,
+    comment: str,
+    skip_docstart: bool,
+    part: tuple[int, int, int],
+) -> tuple[_Cells, _Offsets, NDArray[np.uint32], str, int]: ...
 def read_attributes(
     text: _Bytes, name: str
 ) -> tuple[_Bytes, _Cells, NDArray[np.float32], _Offsets, _Cells, _Offsets, NDArray[np.uint32]]: ...

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption, check_choice
+from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption
 
 __all__ = ["encode"]
 
@@ -27,11 +27,9 @@ def encode(
     """Encode a training file once, to train on it many times: adaptag train DATASET …."""
     from adaptag import api
     from adaptag.cli.progress import working
-    from adaptag.corpus.columns import SEPARATORS, ColumnFormat
+    from adaptag.corpus.columns import ColumnFormat
 
-    written = ColumnFormat(
-        check_choice("separator", separator, tuple(SEPARATORS)), comment, skip_docstart
-    )
+    written = ColumnFormat(separator, comment, skip_docstart)
     with working(f"reading {data}"):
         dataset = api.encode(data, template=template, cutoff=cutoff, format=written)
     dataset.save(output)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption, check_choice
+from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption
 
 __all__ = ["evaluate"]
 
@@ -30,13 +30,11 @@ def evaluate(
     from rich.console import Console
 
     from adaptag import api
-    from adaptag.corpus.columns import SEPARATORS, ColumnFormat
+    from adaptag.corpus.columns import ColumnFormat
     from adaptag.evaluation import conlleval_text
     from adaptag.evaluation.table import table
 
-    written = ColumnFormat(
-        check_choice("separator", separator, tuple(SEPARATORS)), comment, skip_docstart
-    )
+    written = ColumnFormat(separator, comment, skip_docstart)
     result = api.evaluate_file(data, written)
     if as_json:
         typer.echo(json.dumps(result.to_dict(), indent=2))

@@ -36,34 +36,38 @@ def inspect(
 
 def _summary(console: Console, model: Model, path: Path) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     origin = dict(model.provenance)
     passes = origin.pop("passes", [])
-    parameters = origin.pop("parameters", {})
     node, both, edge = model.index.n_of_kind
-    facts = {
+    facts: dict[str, object] = {
         "file": f"{path}, {path.stat().st_size / 1e6:.1f} MB",
         "labels": f"{len(model.labels)}: {', '.join(model.labels)}",
         "features": f"{model.index.n_predicates:,}: {node:,} node, {both:,} both, {edge:,} edge",
         "weights": f"{model.n_weights:,}",
-        **{key.replace("_", " "): f"{value}" for key, value in origin.items()},
-        "parameters": ", ".join(f"{key} {value:g}" for key, value in parameters.items()),
-        "passes": len(passes),
+        **origin,
     }
-    if passes:
-        last = passes[max(0, origin.get("best_pass", len(passes)) - 1)]
-        facts["loss per sentence"] = f"{last['loss']:.4f}"
-        facts["training accuracy"] = f"{last['accuracy']:.2f} %"
-        if last["dev_score"] is not None:
-            facts["development score"] = f"{last['dev_score']:.2f}"
+    if isinstance(passes, list) and passes and isinstance(passes[-1], dict):
+        best = origin.get("best_pass")
+        facts |= next((p for p in passes if p.get("pass") == best), passes[-1])
     grid = Table.grid(padding=(0, 2))
     for key, value in facts.items():
-        grid.add_row(f"[bold]{key}[/]", str(value))
+        grid.add_row(Text(key.replace("_", " "), style="bold"), Text(_plain(value)))
     console.print(grid)
+
+
+def _plain(value: object) -> str:
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_plain(part)}" for key, part in value.items())
+    return str(value)
 
 
 def _features(console: Console, model: Model, top: int) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(title="Strongest features", title_justify="left")
     table.add_column("label", style="bold")
@@ -71,17 +75,17 @@ def _features(console: Console, model: Model, top: int) -> None:
     table.add_column("against")
     weights = model.node_weights()
     count = min(top, len(weights))
-    node, both, _ = model.index.n_of_kind
-    if node + both == 0:
+    named = model.index.name
+    if len(weights) == 0:
         return
     for y, label in enumerate(model.labels[:MOST_LABELS]):
         column = weights[:, y]
         order = column.argsort()
         best, worst = order[::-1][:count], order[:count]
         table.add_row(
-            label,
-            "\n".join(f"{column[p]:+6.2f} {model.index.name(p)}" for p in best if column[p] > 0),
-            "\n".join(f"{column[p]:+6.2f} {model.index.name(p)}" for p in worst if column[p] < 0),
+            Text(label),
+            Text("\n".join(f"{column[p]:+6.2f} {named(p)}" for p in best if column[p] > 0)),
+            Text("\n".join(f"{column[p]:+6.2f} {named(p)}" for p in worst if column[p] < 0)),
             end_section=True,
         )
     if len(model.labels) > MOST_LABELS:
@@ -91,13 +95,14 @@ def _features(console: Console, model: Model, top: int) -> None:
 
 def _transitions(console: Console, model: Model, top: int) -> None:
     from rich.table import Table
+    from rich.text import Text
 
     _, both, edge = model.index.n_of_kind
     if edge == 0:
         return
     matrix = model.edge_weights()[both]  # the most frequent edge predicate: plain label bigrams
     table = Table(
-        title=f"Transitions ({model.index.name(model.index.n_predicates - edge)})",
+        title=Text(f"Transitions ({model.index.name(model.index.n_predicates - edge)})"),
         title_justify="left",
     )
     table.add_column("likely")
@@ -110,5 +115,5 @@ def _transitions(console: Console, model: Model, top: int) -> None:
 
     count = min(2 * top, matrix.size)
     for best, worst in zip(order[::-1][:count], order[:count], strict=True):
-        table.add_row(named(int(best)), named(int(worst)))
+        table.add_row(Text(named(int(best))), Text(named(int(worst))))
     console.print(table)

@@ -54,6 +54,3 @@ def run() -> None:
     except AdaptagError as error:
         sys.stderr.write(f"adaptag: {error}\n")
         sys.exit(2)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(141)

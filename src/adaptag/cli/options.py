@@ -7,8 +7,6 @@ from typing import Annotated
 
 import typer
 
-from adaptag.errors import ParameterError, unknown
-
 __all__ = ["CommentOption", "DocstartOption", "LegalOption", "ModelOption", "SeparatorOption"]
 
 ModelOption = Annotated[Path, typer.Option("--model", "-m", help="The model file.")]
@@ -37,10 +35,3 @@ LegalOption = Annotated[
     str | None,
     typer.Option(help="Rule out label sequences that are impossible in this scheme: bio, bioes."),
 ]
-
-
-def check_choice(name: str, value: str, allowed: tuple[str, ...]) -> str:
-    """Return the value, or raise where it is none of those allowed."""
-    if value not in allowed:
-        raise ParameterError(unknown(name, value, allowed))
-    return value

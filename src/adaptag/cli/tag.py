@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import itertools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -17,7 +18,6 @@ from adaptag.cli.options import (
     LegalOption,
     ModelOption,
     SeparatorOption,
-    check_choice,
 )
 from adaptag.errors import ParameterError
 
@@ -57,14 +57,12 @@ def tag(
     Files of any size are read in parts. For a model of attributes only the labels are written.
     """
     from adaptag.cli.progress import byte_bar
-    from adaptag.corpus.columns import SEPARATORS, ColumnCorpus, ColumnFormat
+    from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
     from adaptag.decoding.model import Model
 
     if marginals and nbest > 1:
         raise ParameterError("--marginals and --nbest exclude each other")
-    written = ColumnFormat(
-        check_choice("separator", separator, tuple(SEPARATORS)), comment, skip_docstart
-    )
+    written = ColumnFormat(separator, comment, skip_docstart)
     tagger = Model.load(model)
     if tagger.index.template.attributes:
         with _output(output) as out:
@@ -118,8 +116,16 @@ def _output(path: Path | None) -> Iterator[IO[bytes]]:
     from adaptag.storage.files import replace_file
 
     if path is None:
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        standard: Any = sys.stdout.buffer
+        if not isinstance(standard, io.RawIOBase):
+            yield standard
+            standard.flush()
+            return
+        whole = io.BufferedWriter(standard)  # a raw stream may write only a part at a time
+        try:
+            yield whole
+        finally:
+            whole.detach()
     else:
         with replace_file(path) as file:
             yield file

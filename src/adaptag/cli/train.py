@@ -13,7 +13,8 @@ from typing import Annotated, Any
 
 import typer
 
-from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption, check_choice
+from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption
+from adaptag.errors import ParameterError, unknown
 from adaptag.training.algorithms import algorithms
 
 __all__ = ["train"]
@@ -109,12 +110,13 @@ def train(
     """
     from adaptag import api
     from adaptag.cli.progress import JsonLog, watcher, working
-    from adaptag.corpus.columns import SEPARATORS, ColumnFormat
+    from adaptag.corpus.columns import ColumnFormat
+    from adaptag.storage.files import check_writable
 
-    check_choice("format", format, ("columns", "attributes"))
-    written = ColumnFormat(
-        check_choice("separator", separator, tuple(SEPARATORS)), comment, skip_docstart
-    )
+    if format not in ("columns", "attributes"):
+        raise ParameterError(unknown("format", format, ("columns", "attributes")))
+    written = ColumnFormat(separator, comment, skip_docstart)
+    check_writable(model)
     begin = time.perf_counter()
     attributes = format == "attributes"
     with working(f"reading {data}"):

@@ -9,7 +9,7 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.errors import CorpusError
-from adaptag.storage.files import read_bytes
+from adaptag.storage.files import read_bytes, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,9 +48,9 @@ class AttributeCorpus:
     @classmethod
     def read(cls, path: PathLike) -> AttributeCorpus:
         """Read an attribute file: plain, ``.gz``, ``.xz``, or ``-`` for standard input."""
-        corpus = cls.from_bytes(read_bytes(path), str(path))
+        corpus = cls.from_bytes(read_bytes(path), shown(path))
         if len(corpus) == 0:
-            raise CorpusError(f"{path}:1: no sentence found; the file is empty")
+            raise CorpusError(f"{shown(path)}:1: no sentence found; the file is empty")
         return corpus
 
     @classmethod

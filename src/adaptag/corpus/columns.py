@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag._native import core
-from adaptag.errors import CorpusError
-from adaptag.storage.files import open_bytes, read_bytes
+from adaptag.errors import CorpusError, ParameterError, unknown
+from adaptag.storage.files import open_bytes, read_bytes, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -40,6 +40,38 @@ class ColumnFormat:
     comment: str = ""
     skip_docstart: bool = False
 
+    def __post_init__(self) -> None:
+        if self.separator not in SEPARATORS:
+            raise ParameterError(unknown("separator", self.separator, SEPARATORS))
+
+
+class _Reader:
+    """Parses a text part by part: all parts are written as the first one is."""
+
+    def __init__(self, name: str, format: ColumnFormat | None) -> None:  # noqa: A002
+        self.format = format or ColumnFormat()
+        self.name = name
+        self.separator = SEPARATORS[self.format.separator]
+        self.part = (1, 0, 0)  # the next line's number; columns and number of the first data line
+
+    def read(self, data: bytes) -> ColumnCorpus:
+        text = np.frombuffer(data, np.uint8)
+        line, columns, _ = self.part
+        try:
+            cells, sentences, lines, self.separator, data_line = core.read_columns(
+                text,
+                self.name,
+                self.separator,
+                self.format.comment,
+                self.format.skip_docstart,
+                self.part,
+            )
+        except ValueError as error:
+            raise CorpusError(str(error)) from None
+        columns = cells.shape[1] if len(cells) else columns
+        self.part = (line + data.count(b"\n"), columns, data_line)
+        return ColumnCorpus(self.name, text, cells, sentences, lines)
+
 
 @dataclass(frozen=True, eq=False)
 class ColumnCorpus:
@@ -62,9 +94,9 @@ class ColumnCorpus:
     @classmethod
     def read(cls, path: PathLike, format: ColumnFormat | None = None) -> ColumnCorpus:  # noqa: A002
         """Read a column file: plain, ``.gz``, ``.xz``, or ``-`` for standard input."""
-        corpus = cls.from_bytes(read_bytes(path), str(path), format)
+        corpus = cls.from_bytes(read_bytes(path), shown(path), format)
         if len(corpus) == 0:
-            raise CorpusError(f"{path}:1: no sentence found; the file is empty")
+            raise CorpusError(f"{shown(path)}:1: no sentence found; the file is empty")
         return corpus
 
     @classmethod
@@ -75,15 +107,14 @@ class ColumnCorpus:
         size: int = 1 << 23,
     ) -> Iterator[ColumnCorpus]:
         """Read a file of any length in parts of about ``size`` bytes, whole sentences each."""
-        line, rest, found = 1, b"", False
+        reader, rest, found = _Reader(shown(path), format), b"", False
         with open_bytes(path) as file:
             while True:
                 block = file.read(size)
                 rest += block
                 end = _last_blank_line(rest) if block else len(rest)
                 if end > 0:
-                    corpus = cls.from_bytes(rest[:end], str(path), format, line)
-                    line += rest.count(b"\n", 0, end)
+                    corpus = reader.read(rest[:end])
                     rest = rest[end:]
                     found = found or len(corpus) > 0
                     if len(corpus) > 0:
@@ -91,7 +122,7 @@ class ColumnCorpus:
                 if not block:
                     break
         if not found:
-            raise CorpusError(f"{path}:1: no sentence found; the file is empty")
+            raise CorpusError(f"{shown(path)}:1: no sentence found; the file is empty")
 
     @classmethod
     def from_bytes(
@@ -99,23 +130,9 @@ class ColumnCorpus:
         data: bytes,
         name: str = "<bytes>",
         format: ColumnFormat | None = None,  # noqa: A002
-        first_line: int = 1,
     ) -> ColumnCorpus:
         """Parse the text of a column file."""
-        chosen = format or ColumnFormat()
-        text = np.frombuffer(data, np.uint8)
-        try:
-            cells, sentences, lines = core.read_columns(
-                text,
-                name,
-                SEPARATORS[chosen.separator],
-                chosen.comment,
-                chosen.skip_docstart,
-                first_line,
-            )
-        except ValueError as error:
-            raise CorpusError(str(error)) from None
-        return cls(name, text, cells, sentences, lines)
+        return _Reader(name, format).read(data)
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Iterable[Token]]) -> ColumnCorpus:

@@ -150,7 +150,10 @@ def index_from_file(header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any
         if found[name].dtype != dtype or found[name].ndim != ndim:
             raise ValueError(f"index.{name} has the wrong type or shape")
     index = FeatureIndex(template, (node, both, edge), found)
-    if min(node, both, edge) < 0 or len(found["keys"]) != index.n_predicates:
-        raise ValueError("index.keys does not fit the number of predicates")
+    if min(node, both, edge) < 0 or found["keys"].shape != (
+        index.n_predicates,
+        1 + template.program().arity,
+    ):
+        raise ValueError("index.keys does not fit the template or the number of predicates")
     index.native  # noqa: B018  builds the core's view, which checks the tables
     return index

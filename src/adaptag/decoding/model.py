@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from adaptag.errors import AdaptagError, CorpusError, ParameterError, unknown
 from adaptag.model.linear_chain import LinearChain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -24,6 +25,25 @@ if TYPE_CHECKING:
     Token = str | Sequence[str]
 
 __all__ = ["Model", "Segment"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+MAX_N = 1_000_000
+
+
+def _refusals_are_errors(method: Callable[P, R]) -> Callable[P, R]:
+    """Pass on what the core refuses, as bad input."""
+
+    @functools.wraps(method)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return method(*args, **kwargs)
+        except AdaptagError:
+            raise
+        except (TypeError, ValueError) as error:
+            raise CorpusError(str(error)) from None
+
+    return wrapped
 
 
 @dataclass(frozen=True)
@@ -48,20 +68,19 @@ class Model(LinearChain):
     it may have, or None for any.
     """
 
+    @_refusals_are_errors
     def tag(self, sentence: Iterable[Token]) -> list[str]:
         """Find the best labels of one sentence."""
-        try:
-            return self._decoder.tag(sentence)
-        except (TypeError, ValueError) as error:
-            raise CorpusError(str(error)) from None
+        self._check_template()
+        return self._decoder.tag(sentence)
 
+    @_refusals_are_errors
     def tag_all(self, sentences: Iterable[Iterable[Token]]) -> list[list[str]]:
         """Find the best labels of many sentences."""
-        try:
-            return self._decoder.tag_all(sentences)
-        except (TypeError, ValueError) as error:
-            raise CorpusError(str(error)) from None
+        self._check_template()
+        return self._decoder.tag_all(sentences)
 
+    @_refusals_are_errors
     def decode(
         self,
         sentence: Iterable[Token],
@@ -74,6 +93,7 @@ class Model(LinearChain):
         ids = self._decoder.viterbi(data, self._legal(legal), self._allowed(allowed, encoded))
         return [self.labels[y] for y in ids]
 
+    @_refusals_are_errors
     def marginals(
         self,
         sentence: Iterable[Token],
@@ -88,6 +108,7 @@ class Model(LinearChain):
         )
         return [dict(zip(self.labels, row, strict=True)) for row in table.tolist()]
 
+    @_refusals_are_errors
     def probability(
         self, sentence: Iterable[Token], labels: Sequence[str], *, legal: str | None = None
     ) -> float:
@@ -103,6 +124,7 @@ class Model(LinearChain):
         found = self._decoder.log_probabilities(self._data(encoded, ids), self._legal(legal))
         return float(np.exp(found[0]))
 
+    @_refusals_are_errors
     def nbest(
         self,
         sentence: Iterable[Token],
@@ -112,8 +134,8 @@ class Model(LinearChain):
         allowed: Sequence[Iterable[str] | None] | None = None,
     ) -> list[tuple[list[str], float]]:
         """Find the ``n`` most probable label sequences, exactly, with their probabilities."""
-        if n < 1:
-            raise ParameterError(f"n is {n}; allowed: 1 or more")
+        if not 1 <= n <= MAX_N:
+            raise ParameterError(f"n is {n}; allowed: 1 to {MAX_N}")
         data, encoded = self._one(sentence)
         paths, scores = self._decoder.n_best(
             data, n, self._legal(legal), self._allowed(allowed, encoded)
@@ -123,6 +145,7 @@ class Model(LinearChain):
             for path, p in zip(paths, np.exp(scores), strict=True)
         ]
 
+    @_refusals_are_errors
     def segments(self, sentence: Iterable[Token], *, legal: str | None = None) -> list[Segment]:
         """Find the chunks of the best labels, each with the probability of exactly this chunk."""
         data, encoded = self._one(sentence)
@@ -135,6 +158,7 @@ class Model(LinearChain):
             )
         ]
 
+    @_refusals_are_errors
     def segment_probability(
         self,
         sentence: Iterable[Token],
@@ -155,6 +179,7 @@ class Model(LinearChain):
 
     # ---- whole corpora, by number -------------------------------------------------------------
 
+    @_refusals_are_errors
     def tag_corpus(self, corpus: Corpus, legal: str | None = None) -> NDArray[np.int32]:
         """Find the best label of every token, by number."""
         if isinstance(corpus, ColumnCorpus):
@@ -164,16 +189,19 @@ class Model(LinearChain):
             )
         return self.tag_encoded(self.index.encode(corpus), legal)
 
+    @_refusals_are_errors
     def tag_encoded(self, encoded: Encoded, legal: str | None = None) -> NDArray[np.int32]:
         """Find the best label of every token of encoded data, by number."""
         return self._decoder.viterbi(self._data(encoded), self._legal(legal), None)
 
+    @_refusals_are_errors
     def marginals_corpus(self, corpus: Corpus, legal: str | None = None) -> NDArray[np.float32]:
         """Give every label's probability at every token, ``[T, Y]``."""
         data = self._data(self.index.encode(corpus))
         table, _ = self._decoder.marginals(data, self._legal(legal), None)
         return table
 
+    @_refusals_are_errors
     def nbest_corpus(
         self, corpus: Corpus, n: int, legal: str | None = None
     ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
@@ -189,6 +217,10 @@ class Model(LinearChain):
     @cached_property
     def _decoder(self) -> core.Decoder:
         return core.Decoder(self.layout, self.weights, self.index.native, list(self.labels))
+
+    def _check_template(self) -> None:
+        if self.index.template.attributes:
+            raise CorpusError("the model was trained on attributes; it cannot tag tokens")
 
     def _encode(self, sentences: Iterable[Iterable[Token]]) -> Encoded:
         return self.index.encode(ColumnCorpus.from_sentences(sentences))

@@ -10,7 +10,7 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.corpus.attributes import AttributeCorpus
-from adaptag.errors import CorpusError
+from adaptag.errors import CorpusError, ModelError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -140,9 +140,11 @@ class FeatureIndex:
     def name(self, predicate: int) -> str:
         """Name a predicate as CRF++ would: ``U05:New/York``."""
         skeleton, *tokens = (int(number) for number in self.tensors["keys"][predicate])
-        return self.template.fill(
-            self._skeletons[skeleton], [self._token(token) for token in tokens if token != NO_TOKEN]
-        )
+        try:
+            names = [self._token(token) for token in tokens if token != NO_TOKEN]
+            return self.template.fill(self._skeletons[skeleton], names)
+        except (IndexError, ValueError, StopIteration):
+            raise ModelError(f"the name of feature {predicate} is damaged") from None
 
     def _token(self, number: int) -> str:
         begin, end = self.tensors["vocabulary_offsets"][number : number + 2]

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["Template", "presets"]
 
 KINDS = {"U": 0, "*": 1, "B": 2}  # node, node and edge, edge
-MACRO = re.compile(r"%(?P<name>[a-z]+)(?P<length>\d*)\[(?P<row>[+-]?\d+),(?P<column>\d+)\]")
+MACRO = re.compile(
+    r"%(?P<name>[a-z]+)(?P<length>[0-9]{0,4})\[(?P<row>[+-]?[0-9]{1,4}),(?P<column>[0-9]{1,4})\]"
+)
 PLAIN = {"x", "lower", "shape"}
 SIZED = {"prefix", "suffix"}
 FURTHER_COLUMN = "{c}"  # in a preset: the line is repeated for each column behind the first
@@ -113,7 +115,7 @@ class Template:
                 f"no template file {text!r}, and {unknown('preset', text, presets())}"
             )
         try:
-            return cls(read_bytes(source).decode(), name=text)
+            return cls(read_bytes(source).decode("utf-8-sig"), name=text)
         except UnicodeDecodeError as error:
             raise TemplateError(f"{text}: invalid UTF-8 at byte {error.start + 1}") from None
 

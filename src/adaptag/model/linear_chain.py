@@ -122,7 +122,7 @@ class LinearChain:
         try:
             if header["version"] != VERSION:
                 raise ValueError(f"version {header['version']}; this adaptag reads {VERSION}")
-            labels = tuple(str(label) for label in header["labels"])
+            labels = tuple(str(label).encode().decode() for label in header["labels"])
             index = index_from_file(header, tensors)
             model = cls(labels, index, tensors["weights"], dict(header["provenance"]))
             if model.weights.dtype != np.float32 or model.weights.ndim != 1:

@@ -103,7 +103,15 @@ def tensors_from_buffer(
         found = metadata["kind"]
         header: dict[str, Any] = json.loads(metadata["header"])
         views = {key: _view(data[start:], entry) for key, entry in entries.items()}
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        del views[CHECKSUM]
+    except (
+        KeyError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ) as error:
         raise ModelError(f"{name}: the header is malformed: {error}") from None
     if found != kind:
         raise ModelError(f"{name}: holds an adaptag {found}; expected an adaptag {kind}")
@@ -112,7 +120,6 @@ def tensors_from_buffer(
         != len(data) - start
     ):
         raise ModelError(f"{name}: truncated, or bytes were added")
-    del views[CHECKSUM]
     if verify or len(data) <= VERIFIED_SIZE:
         order = sorted(views, key=lambda key: int(entries[key]["data_offsets"][0]))
         parts = [views[key].reshape(-1).view(np.uint8) for key in order]

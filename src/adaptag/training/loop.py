@@ -107,6 +107,8 @@ def fit(
     """
     if passes < 1:
         raise ParameterError(f"passes is {passes}; allowed: 1 or more")
+    if seed < 0:
+        raise ParameterError(f"seed is {seed}; allowed: 0 or more")
     trainer = Trainer(dataset, algorithm(algorithm_name), parameters or {})
     rng = np.random.default_rng(seed)
     step = max(1, SLICE_TOKENS * len(dataset) // max(1, dataset.n_tokens))

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+import adaptag
+from tests.reference.conlleval import conlleval
+
+ROOT = Path(__file__).parents[2]
+DATA = Path(os.environ.get("ADAPTAG_DATA", ROOT.parent / "shared" / "data")) / "conll2000"
+
+
+@pytest.mark.skipif(
+    not (DATA / "test.txt").is_file(), reason=f"no CoNLL-2000 data in {DATA}; set ADAPTAG_DATA"
+)
+def test_chunking_with_adf():
+    model = adaptag.train(
+        DATA / "train.txt", template="chunking", algorithm="adf", seed=1, passes=12
+    )
+    ours = adaptag.evaluate_model(model, DATA / "test.txt")
+    assert ours.chunks.f1 >= 93.8
+
+    sentences = [
+        [line.split() for line in block.splitlines()]
+        for block in (DATA / "test.txt").read_text().split("\n\n")
+        if block.strip()
+    ]
+    gold = [[label for *_, label in sentence] for sentence in sentences]
+    tagged = model.tag_all([(word, pos) for word, pos, _ in sentence] for sentence in sentences)
+    theirs = conlleval(gold, tagged)
+    assert (ours.tokens, ours.correct_tokens) == (theirs["tokens"], theirs["correct_tokens"])
+    assert (ours.chunks.correct, ours.chunks.predicted, ours.chunks.gold) == theirs["overall"]
+    assert {
+        kind: (score.correct, score.predicted, score.gold) for kind, score in ours.by_type.items()
+    } == theirs["by_type"]

@@ -1,0 +1,179 @@
+from __future__ import annotations
+
+import io
+import os
+import stat
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adaptag.errors import AdaptagError, FileError, ModelError
+from adaptag.storage.files import read_bytes, replace_file
+from adaptag.storage.tensors import DTYPES, read_tensors, tensors_from_buffer, write_tensors
+
+HEADER = {"text": 'ü😀\n"\\', "number": 1.5, "list": [1, None, {"a": []}]}
+TENSORS = {
+    "bytes": np.arange(7, dtype=np.uint8),
+    "f4": np.array([[1.5, np.nan], [-0.0, np.inf]], np.float32),
+    "f8": np.array([np.pi]),
+    "i4": np.array([[[-(2**31)]]], np.int32),
+    "i8": np.array([2**62, -1]),
+    "u4": np.arange(6, dtype=np.uint32).reshape(2, 3),
+    "u8": np.array([2**64 - 1], np.uint64),
+    "none": np.zeros((0, 3), np.uint32),
+    "fortran": np.asfortranarray(np.arange(6, dtype=np.int32).reshape(2, 3)),
+}
+
+
+def as_bytes(header=HEADER, tensors=TENSORS, kind="thing"):
+    file = io.BytesIO()
+    write_tensors(file, kind, header, tensors)
+    return file.getvalue()
+
+
+def assert_equal(found, expected):
+    assert found.keys() == expected.keys()
+    for name, array in expected.items():
+        assert found[name].dtype == array.dtype
+        assert found[name].shape == array.shape
+        assert found[name].tobytes() == array.tobytes()
+
+
+def test_tensors_round_trip(tmp_path):
+    (tmp_path / "x").write_bytes(as_bytes())
+    for header, tensors in [
+        tensors_from_buffer(as_bytes(), "thing"),
+        read_tensors(tmp_path / "x", "thing"),
+        read_tensors(str(tmp_path / "x"), "thing", verify=True),
+    ]:
+        assert header == HEADER
+        assert_equal(tensors, TENSORS)
+        assert all(array.flags.aligned for array in tensors.values())
+        assert not any(array.flags.writeable for array in tensors.values() if array.size)
+
+
+def test_the_safetensors_package_reads_the_same(tmp_path):
+    safetensors = pytest.importorskip("safetensors")
+    numpy_loader = pytest.importorskip("safetensors.numpy")
+    (tmp_path / "x").write_bytes(as_bytes())
+    found = numpy_loader.load_file(tmp_path / "x")
+    assert found.pop("checksum").shape == (2,)
+    assert_equal(found, TENSORS)
+    with safetensors.safe_open(tmp_path / "x", "np") as file:
+        assert file.metadata()["kind"] == "thing"
+
+
+ARRAYS = st.tuples(
+    st.sampled_from(sorted(DTYPES)),
+    st.lists(st.integers(0, 3), min_size=1, max_size=3),
+    st.integers(0, 255),
+).map(lambda a: np.full(a[1], a[2]).astype(DTYPES[a[0]]))
+
+
+@given(
+    st.dictionaries(st.text(max_size=4), ARRAYS, max_size=4),
+    st.dictionaries(st.text(max_size=4), st.text() | st.floats(allow_nan=False), max_size=3),
+)
+@settings(deadline=None)
+def test_any_tensors_round_trip(tensors, header):
+    found_header, found = tensors_from_buffer(as_bytes(header, tensors), "thing")
+    assert found_header == header
+    assert_equal(found, tensors)
+
+
+def test_the_same_content_gives_the_same_bytes():
+    assert as_bytes() == as_bytes()
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "not an adaptag thing: no header, or truncated"),
+        (b"\x08", "not an adaptag thing: no header, or truncated"),
+        (b"\xff" * 100, "not an adaptag thing: no header, or truncated"),
+        (b"\x10" + b"\0" * 7 + b"{" * 50, "not an adaptag thing, or its header is damaged"),
+        (as_bytes(kind="other"), "holds an adaptag other; expected an adaptag thing"),
+        (as_bytes() + b"\0", "truncated, or bytes were added"),
+        (as_bytes()[:-1], "malformed|truncated"),
+        (as_bytes()[:-1] + b"\x77", "the arrays are damaged: the checksum does not match"),
+        (as_bytes().replace(b'"i4"', b'"i5"'), "its header is damaged"),
+    ],
+)
+def test_damage_is_seen(tmp_path, data, message):
+    with pytest.raises(ModelError, match=message):
+        tensors_from_buffer(data, "thing")
+    (tmp_path / "x").write_bytes(data)
+    with pytest.raises(ModelError, match=f"^{tmp_path / 'x'}: ") as caught:
+        read_tensors(tmp_path / "x", "thing")
+    caught.match(message)
+
+
+@pytest.mark.parametrize("name", ["no", "."])
+def test_files_that_cannot_be_read(tmp_path, name):
+    with pytest.raises(FileError, match="cannot read: "):
+        read_tensors(tmp_path / name, "thing")
+
+
+# ---- writing --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, OSError, SystemExit])
+@pytest.mark.parametrize("old", [None, b"old"])
+def test_a_failing_write_leaves_all_as_it_was(tmp_path, error, old):
+    path = tmp_path / "x"
+    if old is not None:
+        path.write_bytes(old)
+
+    def write():
+        with replace_file(path) as file:
+            file.write(b"new")
+            raise error("disk")
+
+    with pytest.raises(AdaptagError if error is OSError else error):
+        write()
+    assert [p.name for p in tmp_path.iterdir()] == ([] if old is None else ["x"])
+    assert old is None or path.read_bytes() == old
+
+
+def test_a_write_that_succeeds_replaces_the_file(tmp_path):
+    path = tmp_path / "x"
+    path.write_bytes(b"old")
+    with replace_file(path) as file:
+        file.write(b"new")
+        assert path.read_bytes() == b"old"
+    assert path.read_bytes() == read_bytes(path) == b"new"
+    assert [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+def test_written_files_have_the_usual_rights(tmp_path):
+    (tmp_path / "plain").write_bytes(b"")
+    with replace_file(tmp_path / "x"):
+        pass
+    rights = [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in ("plain", "x")]
+    assert rights[0] == rights[1]
+
+
+def test_places_that_cannot_be_written(tmp_path):
+    with (
+        pytest.raises(FileError, match="cannot write: No such file"),
+        replace_file(tmp_path / "a/b"),
+    ):
+        pass
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(FileError, match="cannot write: "), replace_file(tmp_path / "folder"):
+        pass
+    assert [p.name for p in tmp_path.iterdir()] == ["folder"]
+
+
+def test_a_pipe_or_device_is_written_to_and_not_replaced(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    reader = os.open(tmp_path / "pipe", os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        with replace_file(tmp_path / "pipe") as file:
+            file.write(b"x")
+        assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+        assert os.read(reader, 9) == b"x"
+    finally:
+        os.close(reader)
