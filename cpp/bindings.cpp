@@ -639,7 +639,7 @@ class PyDecoder {
       for (size_t i = 0; i < data.size(); ++i) {
         const Sentence s = data[i];
         if (s.length == 0) continue;
-        lattice.score(s, weights_.data());
+        lattice.score(s, weights_.data(), unscaled);
         if (allowed) constraints.allowed = allowed->data() + size_t(data.sentences[i]) * Y;
         lattice.constrain(constraints);
         f.template operator()<W>(lattice, s, i, data.sentences[i]);
@@ -663,8 +663,8 @@ class PyDecoder {
         index_.encode(T, [&](int t, int column) { return cell(first + t, column); }, s);
         for (const uint32_t id : s.predicates)
           __builtin_prefetch(weights_.data() + layout_.row(id));
-        lattice.score({T, s.offsets.data(), s.predicates.data(), nullptr, nullptr},
-                      weights_.data());
+        lattice.score({T, s.offsets.data(), s.predicates.data(), nullptr, nullptr}, weights_.data(),
+                      unscaled);
         lattice.constrain(constraints);
         lattice.viterbi(labels + first);
       }

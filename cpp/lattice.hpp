@@ -20,6 +20,9 @@ namespace adaptag {
 constexpr float forbidden = -1e30f;  // the score of what a constraint rules out
 constexpr float tiny = 1e-30f;
 
+// The scale of rows that are stored as they are.
+constexpr auto unscaled = [](uint32_t) { return 1.0f; };
+
 // What decoding may not choose. Null pointers: everything is allowed.
 struct Constraints {
   const uint8_t* allowed = nullptr;  // [T, Y] labels allowed at each position
@@ -38,26 +41,28 @@ class Lattice {
 
   // node[t] = Σ w_node(p) · value; consecutive positions whose edge predicates are the same (all,
   // with a plain transition matrix) share one edge matrix: matrix m serves [runs[m], runs[m + 1]).
-  void score(const Sentence& s, const float* weights) {
+  // scale(id) is what a stored row must be multiplied by: training puts off regularisation.
+  template <class Scale>
+  void score(const Sentence& s, const float* weights, Scale&& scale) {
     length = s.length;
     const int w = width();
     node.resize(size_t(length) * w);
     runs.clear();
     edge.clear();
-    const uint32_t edge_begin = layout_.edge_begin(), node_end = layout_.node_end();
+    const uint32_t node_end = layout_.node_end();
     int64_t last_begin = 0, last_end = -1;  // the previous position's edge predicates
     for (int t = 0; t < length; ++t) {
       float* out = node.data() + size_t(t) * w;
       int64_t k = s.offsets[t];
       const int64_t end = s.offsets[t + 1];
-      k = sum_node_rows(s, weights, out, k, end, edge_begin);
+      k = sum_node_rows(s, weights, scale, out, k, end);
       const int64_t edges = k;
       for (; k < end && s.predicates[k] < node_end; ++k)
-        rows_.add(out, weights + layout_.row(s.predicates[k]), s.value(k));
+        rows_.add(out, weights + layout_.row(s.predicates[k]), s.value(k) * scale(s.predicates[k]));
       if (t == 0) continue;
       if (last_end < 0 || !same(s, last_begin, last_end, edges, end)) {
         runs.push_back(t);
-        sum_edge_rows(s, weights, edges, end);
+        sum_edge_rows(s, weights, scale, edges, end);
       }
       last_begin = edges;
       last_end = end;
@@ -231,9 +236,11 @@ class Lattice {
   using I = typename Rows<W>::I;
   static constexpr double infinity = std::numeric_limits<double>::infinity();
 
-  // Sums the node rows of predicates below `limit`, keeping the sum in registers; returns the end.
-  int64_t sum_node_rows(const Sentence& s, const float* weights, float* out, int64_t k, int64_t end,
-                        uint32_t limit) const {
+  // Sums the rows of node predicates, keeping the sum in registers; returns where they end.
+  template <class Scale>
+  int64_t sum_node_rows(const Sentence& s, const float* weights, Scale&& scale, float* out,
+                        int64_t k, int64_t end) const {
+    const uint32_t limit = layout_.edge_begin();
     const size_t w = width();
     if constexpr (W > 0) {
       using V = typename Rows<W>::V;
@@ -242,25 +249,27 @@ class Lattice {
       for (int b = 0; b < W / lanes; ++b) sum[b] = Rows<W>::load(padding_.data() + b * lanes);
       for (; k < end && s.predicates[k] < limit; ++k) {
         const float* row = weights + s.predicates[k] * size_t(W);
-        const float v = s.value(k);
+        const float v = s.value(k) * scale(s.predicates[k]);
         for (int b = 0; b < W / lanes; ++b) sum[b] += Rows<W>::load(row + b * lanes) * v;
       }
       for (int b = 0; b < W / lanes; ++b) Rows<W>::store(out + b * lanes, sum[b]);
     } else {
       rows_.copy(out, padding_.data());
       for (; k < end && s.predicates[k] < limit; ++k)
-        rows_.add(out, weights + s.predicates[k] * w, s.value(k));
+        rows_.add(out, weights + s.predicates[k] * w, s.value(k) * scale(s.predicates[k]));
     }
     return k;
   }
 
-  void sum_edge_rows(const Sentence& s, const float* weights, int64_t k, int64_t end) {
+  template <class Scale>
+  void sum_edge_rows(const Sentence& s, const float* weights, Scale&& scale, int64_t k,
+                     int64_t end) {
     const size_t size = layout_.edge_size(), first = edge.size();
     edge.resize(first + size, 0.0f);
     float* out = edge.data() + first;
     for (; k < end; ++k) {
       const float* row = weights + layout_.edge_row(s.predicates[k]);
-      const float v = s.value(k);
+      const float v = s.value(k) * scale(s.predicates[k]);
       for (size_t j = 0; j < size; j += width()) rows_.add(out + j, row + j, v);
     }
   }

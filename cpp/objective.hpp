@@ -68,7 +68,7 @@ double objective(const Dataset& data, const Layout& layout, const float* weights
   for (size_t i = 0; i < data.size(); ++i) {
     const Sentence s = data[i];
     if (s.length == 0) continue;
-    lattice.score(s, weights);
+    lattice.score(s, weights, unscaled);
     loss += likelihood_gradient(lattice, s.labels).loss;
     for_each_block(lattice, s, layout,
                    [&](uint32_t, size_t row, const float* delta, int n, float value) {

@@ -56,6 +56,9 @@ class Adf {
         lambda_(1.0 / (double(n_samples) * v[1] * v[1])),
         rows_(rows),
         clock_(clock) {
+    if (beta_ > alpha_)
+      throw std::invalid_argument("beta is " + std::to_string(beta_) +
+                                  "; allowed: at most alpha, " + std::to_string(alpha_));
     const double x = lambda_ * c_;
     if (x >= 0.5)
       throw std::invalid_argument("rate / (samples · sigma²) is " + std::to_string(x) +
@@ -86,8 +89,9 @@ class Adf {
     row.stamp = touched;
     ++row.count;
     if (boundary_) close_window(row);
-    apply(ops, row, w, n);
+    if (row.pending > largest_pending) apply(ops, row, w, n);
   }
+  float scale(uint32_t id) const { return pending_scale(rows_[id].pending); }
 
   template <int W>
   Totals direction(Lattice<W>& lattice, const int32_t* gold) {
@@ -97,7 +101,7 @@ class Adf {
   template <class Ops>
   void update(const Ops& ops, uint32_t id, float* w, const float* delta, int n, float value) {
     const float rate = rows_[id].rate;
-    add_block(ops, w, delta, n, rate / (1.0f - float(lambda_) * rate) * value);
+    add_block(ops, w, delta, n, rate / ((1.0f - float(lambda_) * rate) * scale(id)) * value);
   }
 
   template <class Ops>
@@ -164,8 +168,7 @@ class Adf {
 
   template <class Ops>
   static void apply(const Ops& ops, Row& row, float* w, int n) {
-    if (row.pending < negligible_shrink) return;
-    scale_block(ops, w, n, shrink_factor(row.pending));
+    scale_block(ops, w, n, std::exp(-row.pending));
     row.pending = 0;
   }
 

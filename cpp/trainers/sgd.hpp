@@ -60,11 +60,9 @@ class Sgd {
 
   template <class Ops>
   void refresh(const Ops& ops, uint32_t id, float* w, int n) {
-    const double pending = clock_->shrink - rows_[id].shrunk;
-    if (pending < negligible_shrink) return;
-    scale_block(ops, w, n, shrink_factor(float(pending)));
-    rows_[id].shrunk = clock_->shrink;
+    if (pending(id) > largest_pending) apply(ops, id, w, n);
   }
+  float scale(uint32_t id) const { return pending_scale(pending(id)); }
 
   template <int W>
   Totals direction(Lattice<W>& lattice, const int32_t* gold) {
@@ -72,16 +70,24 @@ class Sgd {
   }
 
   template <class Ops>
-  void update(const Ops& ops, uint32_t, float* w, const float* delta, int n, float value) {
-    add_block(ops, w, delta, n, step_ * value);
+  void update(const Ops& ops, uint32_t id, float* w, const float* delta, int n, float value) {
+    add_block(ops, w, delta, n, step_ / scale(id) * value);
   }
 
   template <class Ops>
   void flush(const Ops& ops, uint32_t id, float* w, int n) {
-    if (!is_zero(w, n)) refresh(ops, id, w, n);
+    if (!is_zero(w, n)) apply(ops, id, w, n);
   }
 
  private:
+  float pending(uint32_t id) const { return float(clock_->shrink - rows_[id].shrunk); }
+
+  template <class Ops>
+  void apply(const Ops& ops, uint32_t id, float* w, int n) {
+    scale_block(ops, w, n, std::exp(-pending(id)));
+    rows_[id].shrunk = clock_->shrink;
+  }
+
   const double eta0_, decay_, n_, lambda_;
   Row* const rows_;
   Clock* const clock_;

@@ -1,13 +1,18 @@
 // What an online training algorithm declares and does, and the loop that runs it.
 //
-// An algorithm is one struct:
-//   declaration            its name, what it optimises, its parameters and its state
-//   Row, Clock             state per predicate and per run, plain fields as declared; zeros at
-//   start begin() … end()        around each sample refresh(ops, id, w, n) makes the row current
-//   before it is read (lazy rates, lazy penalties) direction(lattice, y)  inference: fills the
-//   update direction, returns the loss update(ops, id, w, d, n, v)   w += step · v · d for a block
-//   of n weights flush(ops, id, w, n)   applies what is pending, at the end
-// Python allocates Row and Clock arrays from the declaration and saves them in checkpoints.
+// clang-format off
+// An algorithm is one class:
+//   declaration()                its name, what it optimises, its parameters and its state
+//   Row, Clock                   state per predicate and per run, fields as declared; zeros at start
+//   begin(), end()               around each sample
+//   prefetch(id)                 brings the row's state into the cache
+//   refresh(ops, id, w, n)       makes the row's state current before it is read: lazy rates, penalties
+//   scale(id)                    what the stored row must be multiplied by: 1, or a pending shrink
+//   direction(lattice, gold)     inference: fills the update direction, returns the loss
+//   update(ops, id, w, d, n, v)  w += step · v · d for a block of n weights
+//   flush(ops, id, w, n)         applies what is pending, at the end
+// clang-format on
+// Python allocates the Row and Clock arrays from the declaration and owns them.
 #pragma once
 
 #include <algorithm>
@@ -64,6 +69,7 @@ class TrainingWith final : public Training {
         lattice_(layout) {}
 
   Totals run(const Dataset& data, std::span<const uint32_t> order) override {
+    const FlushToZero flush_to_zero;
     Totals sum;
     for (size_t i = 0; i < order.size(); ++i) {
       const Sentence s = data[order[i]];
@@ -71,7 +77,7 @@ class TrainingWith final : public Training {
       if (s.length == 0) continue;
       algorithm_.begin();
       refresh(s);
-      lattice_.score(s, weights_);
+      lattice_.score(s, weights_, [&](uint32_t id) { return algorithm_.scale(id); });
       const Totals one = algorithm_.direction(lattice_, s.labels);
       // Rows lie far apart in memory: while these are updated, those of the next sentence come in.
       int64_t coming = next.offsets[0];
@@ -138,13 +144,12 @@ inline bool is_zero(const float* w, int n) {
   return std::all_of(w, w + n, [](float x) { return x == 0; });
 }
 
-// A pending L2 shrink below this is kept back: a float32 weight would lose it in rounding.
-constexpr float negligible_shrink = 1e-6f;
+// L2 regularisation is put off: a row's pending shrink p, as a negative logarithm, is a factor in
+// its scores until it exceeds this, and only then applied to the weights. Small steps add up in p
+// where a float32 weight would lose them in rounding.
+constexpr float largest_pending = 0.01f;
 
-// exp(−pending), by its series where that is exact to float32.
-inline float shrink_factor(float pending) {
-  if (pending > 0.01f) return std::exp(-pending);
-  return 1.0f - pending * (1.0f - pending * (0.5f - pending * (1.0f / 6)));
-}
+// exp(−p) for p ≤ largest_pending, exact to float32.
+inline float pending_scale(float p) { return 1.0f - p * (1.0f - p * (0.5f - p * (1.0f / 6))); }
 
 }  // namespace adaptag

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag import __version__
 from adaptag.corpus.attributes import AttributeCorpus
-from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
+from adaptag.corpus.columns import ColumnCorpus
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model
-from adaptag.errors import ParameterError
+from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences
 from adaptag.features.template import Template
+from adaptag.storage.tensors import kind_of
 from adaptag.training.callbacks import Callback, Converged, EarlyStopping
 from adaptag.training.loop import fit
 
@@ -22,15 +23,18 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from adaptag.corpus.columns import ColumnFormat
     from adaptag.features.index import Corpus
     from adaptag.storage.files import PathLike
 
     Token = str | Sequence[str]
     Data = PathLike | Corpus | Dataset | Iterable[Iterable[Token]]
+    Format = ColumnFormat | str | None
 
 __all__ = ["encode", "evaluate", "evaluate_file", "evaluate_model", "read", "train"]
 
 GENERAL = "general"
+FORMATS = ("columns", "attributes")
 MAX_CUTOFF = 2**31 - 1
 
 
@@ -46,7 +50,7 @@ def train(
     cutoff: int = 1,
     converge: bool = False,
     patience: int = 5,
-    format: ColumnFormat | None = None,  # noqa: A002
+    format: Format = None,  # noqa: A002
     callbacks: Sequence[Callback] = (),
     **parameters: float,
 ) -> Model:
@@ -57,7 +61,7 @@ def train(
             corpus that was read, a dataset that was encoded, or sentences of tokens, the label last
             in each token unless ``labels`` are given.
         labels: the labels of sentences given as Python data, one list a sentence.
-        template: a preset's name, a file, the text of a template, or a :class:`Template`; the
+        template: a preset's name, a file, the text of a template, or a ``Template``; the
             preset ``general`` unless given.
         dev: development data, like ``data`` with labels inside: it is scored after every pass, the
             best pass is kept, and training stops when the score has not risen for ``patience``
@@ -69,7 +73,8 @@ def train(
         converge: stop at the empirical convergence of Sun et al. (2014): five adjacent passes whose
             scores differ by less than 0.01.
         patience: see ``dev``.
-        format: how a column file is written, where its form is not found by itself.
+        format: how a column file is written, where its form is not found by itself; or
+            ``attributes`` for a file of CRFsuite's.
         callbacks: watch training, and stop it.
         **parameters: the algorithm's own parameters, such as ``rate`` and ``sigma``.
 
@@ -111,7 +116,7 @@ def train(
         "algorithm": algorithm,
         "parameters": result.parameters,
         "seed": seed,
-        "cutoff": cutoff,
+        "cutoff": dataset.cutoff,
         "sentences": len(dataset),
         "tokens": dataset.n_tokens,
         "stopped": result.stopped,
@@ -127,17 +132,17 @@ def encode(
     *,
     template: str | PathLike | Template | None = None,
     cutoff: int = 1,
-    format: ColumnFormat | None = None,  # noqa: A002
+    format: Format = None,  # noqa: A002
 ) -> Dataset:
     """Encode training data, so that it can be saved and trained on again and again.
 
-    The arguments are those of :func:`train`.
+    The arguments are those of ``train``.
     """
-    if isinstance(data, (str, os.PathLike)) and Dataset.is_saved_at(data):
+    if isinstance(data, (str, os.PathLike)) and kind_of(data) == "dataset":
         data = Dataset.load(data)
     if isinstance(data, Dataset):
-        if template is not None or labels is not None:
-            raise ParameterError("an encoded dataset has its template and labels already")
+        if template is not None or labels is not None or cutoff != 1:
+            raise ParameterError("an encoded dataset has its template, labels and cutoff already")
         return data
     if not 1 <= cutoff <= MAX_CUTOFF:
         raise ParameterError(f"cutoff is {cutoff}; allowed: 1 to {MAX_CUTOFF}")
@@ -151,13 +156,16 @@ def encode(
     return Dataset.build(corpus, chosen, cutoff)
 
 
-def read(path: PathLike, format: ColumnFormat | str | None = None) -> Corpus:  # noqa: A002
+def read(path: PathLike, format: Format = None) -> Corpus:  # noqa: A002
     """Read a corpus: a column file, or with ``format="attributes"`` one of CRFsuite's."""
+    if isinstance(format, str) and format not in FORMATS:
+        raise ParameterError(unknown("format", format, FORMATS))
+    kind = kind_of(path)
+    if kind is not None:
+        raise CorpusError(f"{path}: holds an adaptag {kind}; expected a text file of sentences")
     if format == "attributes":
         return AttributeCorpus.read(path)
-    if isinstance(format, str):
-        raise ParameterError(f"format is {format!r}; allowed: a ColumnFormat or 'attributes'")
-    return ColumnCorpus.read(path, format)
+    return ColumnCorpus.read(path, None if isinstance(format, str) else format)
 
 
 def evaluate(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Evaluation:
@@ -175,6 +183,10 @@ def evaluate(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) 
 def evaluate_file(path: PathLike, format: ColumnFormat | None = None) -> Evaluation:  # noqa: A002
     """Score a tagged column file: the last two columns are gold and predicted labels."""
     corpus = ColumnCorpus.read(path, format)
+    if corpus.n_columns < 2:
+        raise CorpusError(
+            f"{path}:{corpus.lines[0]}: 1 column; the last two must be gold and predicted labels"
+        )
     gold, names = corpus.number_labels(column=-2)
     predicted, names = corpus.number_labels(names)
     return evaluate_ids(gold, predicted, corpus.sentences, names)
@@ -185,7 +197,7 @@ def evaluate_model(
     data: Data,
     *,
     legal: str | None = None,
-    format: ColumnFormat | None = None,  # noqa: A002
+    format: Format = None,  # noqa: A002
 ) -> Evaluation:
     """Tag labelled data with a model and score it."""
     dataset = data if isinstance(data, Dataset) else _encode_like(data, model, format)
@@ -193,23 +205,20 @@ def evaluate_model(
     return evaluate_ids(dataset.labels, predicted, dataset.encoded.sentences, dataset.label_names)
 
 
-def _encode_like(data: Data, like: Dataset | Model, format: ColumnFormat | None) -> Dataset:  # noqa: A002
+def _encode_like(data: Data, like: Dataset | Model, format: Format) -> Dataset:  # noqa: A002
     """Encode labelled data with the index of a dataset or model."""
     if isinstance(data, Dataset):
         raise ParameterError("development data must be text or sentences, not an encoded dataset")
-    if like.index.template.attributes and isinstance(data, (str, os.PathLike)):
-        corpus: Corpus = AttributeCorpus.read(data)
-    else:
-        corpus = _corpus(data, format)
+    corpus = _corpus(data, "attributes" if like.index.template.attributes else format)
     names = like.label_names if isinstance(like, Dataset) else like.labels
     return Dataset.encode(corpus, like.index, names)
 
 
-def _corpus(data: Data, format: ColumnFormat | None) -> Corpus:  # noqa: A002
+def _corpus(data: Data, format: Format) -> Corpus:  # noqa: A002
     if isinstance(data, (ColumnCorpus, AttributeCorpus)):
         return data
     if isinstance(data, (str, os.PathLike)):
-        return ColumnCorpus.read(data, format)
+        return read(data, format)
     assert not isinstance(data, Dataset)
     corpus = ColumnCorpus.from_sentences(data)
     if corpus.n_tokens == 0:

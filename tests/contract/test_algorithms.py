@@ -6,7 +6,6 @@ import re
 from pathlib import Path
 
 import pytest
-from click import unstyle
 from typer.testing import CliRunner
 
 import adaptag
@@ -35,7 +34,7 @@ def help_text():
     wide = {"COLUMNS": "300", "TERMINAL_WIDTH": "300", "NO_COLOR": "1"}
     result = CliRunner().invoke(app, ["train", "--help"], env=wide)
     assert result.exit_code == 0
-    return re.sub(r"[\s│]+", " ", unstyle(result.output))
+    return re.sub(r"[\s│]+", " ", re.sub(r"\x1b\[[0-9;]*m", "", result.output))
 
 
 @every

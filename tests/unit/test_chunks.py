@@ -147,6 +147,7 @@ def test_legal_bioes(roles):
         (["O", "B-X"], "bioe", "unknown label scheme 'bioe'; did you mean 'bioes'"),
         (["O", "B-X", "E-X"], "bio", "label 'E-X' .* 'bio'; allowed: O .* B, I, M"),
         (["O", "U-X"], "bio", "label 'U-X'"),
+        (["O", "B-X", "I-X"], "bioes", "no label has a prefix E or S"),
         (["NN", "VB"], "bioes", "label 'NN' .* 'bioes'; allowed: O .* B, I, E, S, L, U, M"),
     ],
 )

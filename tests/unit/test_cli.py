@@ -125,7 +125,7 @@ def test_an_encoded_dataset_gives_the_same_model(cli):
     done = cli("encode", "train.txt", "-o", "data", "--cutoff", 2, "-t", "chunking")
     assert done.code == 0
     assert re.fullmatch(r"data: 3 sentences, 7 tokens, \d+ features\n", done.err)
-    assert cli("train", "data", "-m", "m", "--cutoff", 2).code == 0
+    assert cli("train", "data", "-m", "m").code == 0
     assert cli("train", "train.txt", "-m", "n", "--cutoff", 2, "-t", "chunking").code == 0
     assert Path("m").read_bytes() == Path("n").read_bytes()
     assert cli("train", "data", "-m", "m", "-t", "general").code == 2

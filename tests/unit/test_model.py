@@ -162,7 +162,7 @@ def test_constraints_that_nothing_satisfies_are_an_error(model, method, constrai
 
 @pytest.mark.parametrize("method", ["decode", "marginals", "segments"])
 def test_a_scheme_that_a_sentence_cannot_meet_is_an_error(method):
-    model = adaptag.train([["a", "b"]], [["B-X", "I-X"]], passes=1)
+    model = adaptag.train([["a", "b"]], [["B-X", "E-X"]], passes=1)
     with pytest.raises(AdaptagError, match="no label sequence"):
         getattr(model, method)(["a"], legal="bioes")
 

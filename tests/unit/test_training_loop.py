@@ -389,10 +389,10 @@ def test_data_and_labels_that_do_not_fit(data, labels, message):
         adaptag.train(data, labels)
 
 
-@pytest.mark.parametrize("given", [{"labels": LABELS}, {"template": TEMPLATE}])
+@pytest.mark.parametrize("given", [{"labels": LABELS}, {"template": TEMPLATE}, {"cutoff": 2}])
 def test_an_encoded_dataset_has_all_it_needs(given):
     dataset = adaptag.encode(SENTENCES, LABELS, template=TEMPLATE)
-    with pytest.raises(ParameterError, match="has its template and labels already"):
+    with pytest.raises(ParameterError, match="has its template, labels and cutoff already"):
         adaptag.train(dataset, **given)
 
 

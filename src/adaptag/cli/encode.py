@@ -7,7 +7,14 @@ from typing import Annotated
 
 import typer
 
-from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption
+from adaptag.cli.options import (
+    CommentOption,
+    DocstartOption,
+    FormatOption,
+    SeparatorOption,
+    TemplateOption,
+    file_format,
+)
 
 __all__ = ["encode"]
 
@@ -15,11 +22,9 @@ __all__ = ["encode"]
 def encode(
     data: Annotated[Path, typer.Argument(metavar="TRAIN", help="Labelled column file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The dataset file to write.")],
-    template: Annotated[
-        str | None,
-        typer.Option("--template", "-t", help="Preset or template file.", show_default="general"),
-    ] = None,
+    template: TemplateOption = None,
     cutoff: Annotated[int, typer.Option(min=1, help="Leave out rarer features.")] = 1,
+    format: FormatOption = "columns",  # noqa: A002
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
@@ -27,9 +32,10 @@ def encode(
     """Encode a training file once, to train on it many times: adaptag train DATASET …."""
     from adaptag import api
     from adaptag.cli.progress import working
-    from adaptag.corpus.columns import ColumnFormat
+    from adaptag.storage.files import check_writable
 
-    written = ColumnFormat(separator, comment, skip_docstart)
+    written = file_format(format, separator, comment, skip_docstart)
+    check_writable(output)
     with working(f"reading {data}"):
         dataset = api.encode(data, template=template, cutoff=cutoff, format=written)
     dataset.save(output)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption
+from adaptag.errors import ParameterError
 
 __all__ = ["evaluate"]
 
@@ -27,6 +28,8 @@ def evaluate(
 
     Chunks (B-X, I-X, E-X, S-X, O) are scored as conlleval does; other labels token by token.
     """
+    if as_json and conlleval:
+        raise ParameterError("--json and --conlleval exclude each other")
     from rich.console import Console
 
     from adaptag import api

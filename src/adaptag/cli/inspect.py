@@ -41,16 +41,21 @@ def _summary(console: Console, model: Model, path: Path) -> None:
     origin = dict(model.provenance)
     passes = origin.pop("passes", [])
     node, both, edge = model.index.n_of_kind
+    size = path.stat().st_size
     facts: dict[str, object] = {
-        "file": f"{path}, {path.stat().st_size / 1e6:.1f} MB",
+        "file": f"{path}, {size / 1e6:.1f} MB" if size > 1e5 else f"{path}, {size / 1e3:.1f} kB",
         "labels": f"{len(model.labels)}: {', '.join(model.labels)}",
         "features": f"{model.index.n_predicates:,}: {node:,} node, {both:,} both, {edge:,} edge",
         "weights": f"{model.n_weights:,}",
         **origin,
     }
     if isinstance(passes, list) and passes and isinstance(passes[-1], dict):
-        best = origin.get("best_pass")
-        facts |= next((p for p in passes if p.get("pass") == best), passes[-1])
+        last: dict[str, object] = passes[-1]
+        kept = next((p for p in passes if p.get("pass") == origin.get("best_pass")), last)
+        facts |= {"passes": len(passes), "loss per sentence": kept.get("loss")}
+        facts |= {"training accuracy": kept.get("accuracy")}
+        if kept.get("dev_score") is not None:
+            facts["development score"] = kept["dev_score"]
     grid = Table.grid(padding=(0, 2))
     for key, value in facts.items():
         grid.add_row(Text(key.replace("_", " "), style="bold"), Text(_plain(value)))
@@ -59,7 +64,7 @@ def _summary(console: Console, model: Model, path: Path) -> None:
 
 def _plain(value: object) -> str:
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return f"{value:.4g}"
     if isinstance(value, dict):
         return ", ".join(f"{key} {_plain(part)}" for key, part in value.items())
     return str(value)

@@ -65,6 +65,8 @@ def tag(
     written = ColumnFormat(separator, comment, skip_docstart)
     tagger = Model.load(model)
     if tagger.index.template.attributes:
+        if marginals or nbest > 1:
+            raise ParameterError("--marginals and --nbest are for models of columns")
         with _output(output) as out:
             out.write(_tag_attributes(tagger, data, legal))
         return

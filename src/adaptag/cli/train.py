@@ -13,8 +13,15 @@ from typing import Annotated, Any
 
 import typer
 
-from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption
-from adaptag.errors import ParameterError, unknown
+from adaptag.cli.options import (
+    CommentOption,
+    DocstartOption,
+    FormatOption,
+    SeparatorOption,
+    TemplateOption,
+    file_format,
+)
+from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.algorithms import algorithms
 
 __all__ = ["train"]
@@ -34,7 +41,7 @@ def _with_parameters(command: Callable[..., None]) -> Callable[..., None]:
             inspect.Parameter.KEYWORD_ONLY,
             default=None,
             annotation=Annotated[
-                float | None,
+                (int if declared[0][1].integer else float) | None,
                 typer.Option(
                     help="; ".join(
                         f"{user}: {p.help}; {p.bounds}, default {p.default:g}"
@@ -67,38 +74,30 @@ def train(
         ),
     ],
     model: Annotated[Path, typer.Option("--model", "-m", help="The model file to write.")],
-    template: Annotated[
-        str | None,
-        typer.Option(
-            "--template",
-            "-t",
-            help="Preset (chunking, general) or CRF++ template file.",
-            show_default="general",
-        ),
-    ] = None,
+    template: TemplateOption = None,
     dev: Annotated[
         Path | None,
         typer.Option(help="Development file: scored after each pass, the best pass is kept."),
     ] = None,
-    algorithm: Annotated[str, typer.Option("--algorithm", "-a", help="adf, sgd.")] = "adf",
+    algorithm: Annotated[
+        str, typer.Option("--algorithm", "-a", help=f"One of: {', '.join(algorithms())}.")
+    ] = "adf",
     passes: Annotated[int, typer.Option(min=1, help="Passes over the data at most.")] = 10,
     patience: Annotated[
         int, typer.Option(min=1, help="With --dev: stop after so many passes without progress.")
     ] = 5,
     converge: Annotated[
         bool,
-        typer.Option("--converge", help="Stop when five passes differ by less than 0.01."),
+        typer.Option(
+            "--converge",
+            help="Stop when the scores of five passes, on the development file or else on the "
+            "training file, differ by less than 0.01.",
+        ),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Order of the sentences.")] = 1,
     cutoff: Annotated[int, typer.Option(min=1, help="Leave out rarer features.")] = 1,
     log: Annotated[Path | None, typer.Option(help="Write JSON lines to this file.")] = None,
-    format: Annotated[  # noqa: A002
-        str,
-        typer.Option(
-            help="columns, or attributes: CRFsuite's label<TAB>attribute[:value]…",
-            rich_help_panel="How the files are written",
-        ),
-    ] = "columns",
+    format: FormatOption = "columns",  # noqa: A002
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
@@ -110,29 +109,22 @@ def train(
     """
     from adaptag import api
     from adaptag.cli.progress import JsonLog, watcher, working
-    from adaptag.corpus.columns import ColumnFormat
     from adaptag.storage.files import check_writable
 
-    if format not in ("columns", "attributes"):
-        raise ParameterError(unknown("format", format, ("columns", "attributes")))
-    written = ColumnFormat(separator, comment, skip_docstart)
-    check_writable(model)
+    written = file_format(format, separator, comment, skip_docstart)
+    given: dict[str, Any] = {name: v for name, v in parameters.items() if v is not None}
+    find_algorithm(algorithm).values(given)
+    for path in filter(None, [model, log]):
+        check_writable(path)
     begin = time.perf_counter()
-    attributes = format == "attributes"
     with working(f"reading {data}"):
-        dataset = api.encode(
-            api.read(data, "attributes") if attributes else data,
-            template=template,
-            cutoff=cutoff,
-            format=written,
-        )
+        dataset = api.encode(data, template=template, cutoff=cutoff, format=written)
     encoded = time.perf_counter()
     _say(
         f"{len(dataset):,} sentences, {dataset.n_tokens:,} tokens, "
         f"{len(dataset.label_names)} labels, {dataset.index.n_predicates:,} features, "
         f"read in {encoded - begin:.2f} s"
     )
-    given: dict[str, Any] = {name: v for name, v in parameters.items() if v is not None}
     with ExitStack() as stack:
         callbacks: list[Any] = [stack.enter_context(watcher())]
         json_log = stack.enter_context(JsonLog(log)) if log else None
@@ -145,7 +137,6 @@ def train(
             patience=patience,
             converge=converge,
             seed=seed,
-            cutoff=cutoff,
             format=written,
             callbacks=callbacks,
             **given,

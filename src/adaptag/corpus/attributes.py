@@ -51,6 +51,8 @@ class AttributeCorpus:
         corpus = cls.from_bytes(read_bytes(path), shown(path))
         if len(corpus) == 0:
             raise CorpusError(f"{shown(path)}:1: no sentence found; the file is empty")
+        if len(corpus.cells) == 0:
+            raise CorpusError(f"{shown(path)}:1: no attribute found; write label<TAB>attribute…")
         return corpus
 
     @classmethod

@@ -111,6 +111,8 @@ class ChunkScheme:
                     f"label {label!r} does not fit scheme {scheme!r}; "
                     f"allowed: O and labels with a prefix out of {', '.join(prefixes)}"
                 )
+        if scheme == "bioes" and self._open.any() and not {"E", "S"} & set(map(_role, self.labels)):
+            raise ParameterError("no label has a prefix E or S, as in scheme 'bioes'; allowed: bio")
         bound = self._continues if scheme == "bio" else self._open[:, None] | self._continues
         legal: NDArray[np.bool_] = self._goes_on | ~bound
         return legal

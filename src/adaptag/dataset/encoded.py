@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptag._native import core
@@ -38,12 +37,14 @@ class Dataset:
         encoded: predicates of every token.
         labels: number of every token's label, int32 ``[T]``.
         label_names: the labels; in evaluation data they may go beyond those of the model.
+        cutoff: features that occur less often were left out.
     """
 
     index: FeatureIndex
     encoded: Encoded
     labels: NDArray[np.int32]
     label_names: tuple[str, ...]
+    cutoff: int = 1
 
     @classmethod
     def build(cls, corpus: Corpus, template: Template, cutoff: int = 1) -> Dataset:
@@ -57,7 +58,7 @@ class Dataset:
         else:
             labels, names = corpus.number_labels()
         index, encoded = FeatureIndex.build(corpus, template, cutoff)
-        return cls(index, encoded, labels, tuple(names))
+        return cls(index, encoded, labels, tuple(names), cutoff)
 
     @classmethod
     def encode(cls, corpus: Corpus, index: FeatureIndex, label_names: Sequence[str]) -> Dataset:
@@ -86,9 +87,13 @@ class Dataset:
         return core.Dataset(layout, e.sentences, e.positions, e.predicates, e.values, labels)
 
     def save(self, path: PathLike) -> None:
-        """Write the dataset to a file that :meth:`load` maps into memory."""
+        """Write the dataset to a file that ``load`` maps into memory."""
         header, tensors = index_to_file(self.index)
-        header |= {"version": VERSION, "labels": list(self.label_names)}
+        header |= {
+            "version": VERSION,
+            "labels": list(self.label_names),
+            "cutoff": self.cutoff,
+        }
         tensors |= {
             "sentences": self.encoded.sentences,
             "positions": self.encoded.positions,
@@ -99,15 +104,6 @@ class Dataset:
             tensors["values"] = self.encoded.values
         with replace_file(path) as file:
             write_tensors(file, KIND, header, tensors)
-
-    @staticmethod
-    def is_saved_at(path: PathLike) -> bool:
-        """Tell whether a file holds a saved dataset, by its first bytes."""
-        try:
-            with Path(path).open("rb") as file:
-                return f'"kind": "{KIND}"'.encode() in file.read(64)
-        except OSError:
-            return False
 
     @classmethod
     def load(cls, path: PathLike) -> Dataset:
@@ -123,7 +119,8 @@ class Dataset:
                 tensors["predicates"],
                 tensors.get("values"),
             )
-            dataset = cls(index, encoded, tensors["labels"], tuple(header["labels"]))
+            labels = tuple(str(label) for label in header["labels"])
+            dataset = cls(index, encoded, tensors["labels"], labels, int(header["cutoff"]))
             dataset.native(dataset.layout)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise ModelError(f"{path}: malformed dataset: {error}") from None

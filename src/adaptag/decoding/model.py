@@ -56,7 +56,7 @@ class Segment:
     probability: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Model(LinearChain):
     """A trained linear-chain model.
 

@@ -52,7 +52,7 @@ class Encoded:
     values: NDArray[np.float32] | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class FeatureIndex:
     """Predicates of a template over a vocabulary, numbered by kind and falling frequency.
 

@@ -66,7 +66,7 @@ class Line:
     macros: tuple[Macro, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Template:
     """A parsed template.
 
@@ -93,6 +93,9 @@ class Template:
         if self.attributes and any(line.macros for line in lines):
             raise TemplateError(f"{self.name}: attributes have no columns for macros to name")
         object.__setattr__(self, "lines", lines)
+
+    def __repr__(self) -> str:
+        return f"<Template {self.name!r} of {len(self.lines)} lines>"
 
     @classmethod
     def load(cls, source: str | PathLike | Template, n_columns: int = 1) -> Template:

@@ -30,7 +30,7 @@ KIND = "model"
 VERSION = 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LinearChain:
     """Labels, features and weights.
 
@@ -45,6 +45,10 @@ class LinearChain:
     index: FeatureIndex
     weights: NDArray[np.float32]
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        name, features = type(self).__name__, self.index.n_predicates
+        return f"<{name} of {len(self.labels)} labels, {features:,} features>"
 
     @cached_property
     def layout(self) -> core.Layout:
@@ -86,7 +90,7 @@ class LinearChain:
             self._write(file)
 
     def to_bytes(self) -> bytes:
-        """The content of the file that :meth:`save` writes."""
+        """The content of the file that ``save`` writes."""
         file = io.BytesIO()
         self._write(file)
         return file.getvalue()

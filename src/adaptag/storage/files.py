@@ -81,7 +81,7 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
 
 
 def check_writable(path: PathLike) -> None:
-    """Raise now where :func:`replace_file` would raise after long work."""
+    """Raise now where ``replace_file`` would raise after long work."""
     target = Path(path).resolve()
     try:
         if target.is_dir():

@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import mmap
+import re
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
     Tensors = Mapping[str, NDArray[Any]]
 
-__all__ = ["read_tensors", "tensors_from_buffer", "write_tensors"]
+__all__ = ["kind_of", "read_tensors", "tensors_from_buffer", "write_tensors"]
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -83,6 +84,16 @@ def read_tensors(
     except OSError as error:
         raise FileError(f"{path}: cannot read: {error.strerror or error}") from None
     return tensors_from_buffer(buffer, kind, name=str(path), verify=verify)
+
+
+def kind_of(path: PathLike) -> str | None:
+    """Tell which kind of our files this is, by its first bytes; None: none of them."""
+    try:
+        with Path(path).open("rb") as file:
+            match = re.match(rb'.{8}\{"__metadata__": \{"kind": "(\w+)"', file.read(64), re.DOTALL)
+    except OSError:
+        return None
+    return match[1].decode() if match else None
 
 
 def tensors_from_buffer(
