@@ -64,7 +64,7 @@ class Adf {
       throw std::invalid_argument("rate / (samples · sigma²) is " + std::to_string(x) +
                                   "; allowed: below 0.5 (lower rate or raise sigma)");
     double term = x;
-    for (order_ = 1; order_ < max_order && term * x > 1e-9; ++order_) term *= x;
+    for (order_ = 1; order_ < max_order && term * x > 1e-12; ++order_) term *= x;
     for (int k = 1; k <= max_order; ++k) geometric_[k] = 1.0 / (k * (1.0 - std::pow(alpha_, k)));
   }
 
@@ -108,7 +108,7 @@ class Adf {
   void flush(const Ops& ops, uint32_t id, float* w, int n) {
     Row& row = rows_[id];
     if (row.rate == 0 && is_zero(w, n)) return;  // never touched, nothing to shrink
-    if (id == 0 || t_ != clock_->step) begin();
+    if (t_ != clock_->step) begin();
     catch_up(row);
     row.stamp = 2 * t_;
     apply(ops, row, w, n);
