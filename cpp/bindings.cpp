@@ -304,10 +304,10 @@ struct PyIndexBuilder {
     nb::dict out;
     out["n_of_kind"] =
         nb::make_tuple(builder.n_of_kind[0], builder.n_of_kind[1], builder.n_of_kind[2]);
-    const size_t P = builder.counts.size(), V = builder.vocabulary.size();
+    const size_t P = builder.keys.size() / (size_t(program.arity) + 1);
+    const size_t V = builder.vocabulary.size();
     out["slots"] = numpy(std::move(builder.slots));
     out["keys"] = numpy(std::move(builder.keys), {P, size_t(program.arity) + 1});
-    out["counts"] = numpy(std::move(builder.counts));
     out["derived"] = numpy(std::move(builder.derived), {program.columns.size(), V});
     out["vocabulary_bytes"] = numpy(std::move(builder.vocabulary.bytes));
     out["vocabulary_offsets"] = numpy(std::move(builder.vocabulary.offsets));
@@ -726,7 +726,6 @@ NB_MODULE(ADAPTAG_MODULE, m) {
             new (self) Program(make_program(columns, lines, attribute_skeleton));
           },
           "columns"_a, "lines"_a, "attribute_skeleton"_a)
-      .def_ro("n_columns", &Program::n_columns)
       .def_ro("arity", &Program::arity);
 
   nb::class_<PyIndexBuilder>(m, "IndexBuilder")

@@ -82,7 +82,7 @@ class IndexBuilder {
   }
 
   // Numbers the predicates seen at least `cutoff` times by kind and falling frequency, drops the
-  // others, and rewrites the encoded data. Fills n_of_kind, slots, keys, counts and derived.
+  // others, and rewrites the encoded data. Fills n_of_kind, slots, keys and derived.
   void freeze(uint32_t cutoff) {
     const auto n = uint32_t(kinds_.size());
     std::vector<uint32_t> count(n, 0);
@@ -108,11 +108,8 @@ class IndexBuilder {
         insert(slots, slot.fingerprint, final_id[slot.number]);
     const size_t width = program_.arity + 1;
     keys.resize(order.size() * width);
-    counts.resize(order.size());
-    for (uint32_t k = 0; k < order.size(); ++k) {
-      counts[k] = count[order[k]];
+    for (uint32_t k = 0; k < order.size(); ++k)
       std::copy_n(keys_.begin() + order[k] * width, width, keys.begin() + k * width);
-    }
     renumber(final_id);
     derived.assign(program_.columns.size() * vocabulary.size(), VocabularyView::unknown);
     for (size_t c = 0; c < program_.columns.size(); ++c)
@@ -126,7 +123,6 @@ class IndexBuilder {
   uint32_t n_of_kind[3] = {0, 0, 0};
   std::vector<uint64_t> slots;    // fingerprint → predicate
   std::vector<uint32_t> keys;     // [P, 1 + arity] skeleton and token numbers
-  std::vector<uint32_t> counts;   // [P]
   std::vector<uint32_t> derived;  // [columns, V]
 
  private:

@@ -37,7 +37,6 @@ def write_columns(
 def checksum(data: _Bytes, seed: int) -> int: ...
 
 class Program:
-    n_columns: int
     arity: int
     def __init__(
         self,
