@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/* cpp/trainers/*)
 
-.PHONY: demo test lint format bench docs wheel clean
+.PHONY: demo test lint format bench bench-all docs wheel clean
 
 demo: .venv/.built
 	$(BIN)/adaptag demo
@@ -27,6 +27,11 @@ bench: .venv/.built
 	$(BIN)/python benchmarks/conll2000.py
 	$(BIN)/python benchmarks/scaling.py
 
+bench-all: bench .venv/.batch
+	$(BIN)/python benchmarks/algorithms.py
+	$(BIN)/python benchmarks/per_pass.py
+	$(BIN)/python benchmarks/pos.py
+
 docs: .venv/.docs
 	$(BIN)/mkdocs build --strict
 
@@ -43,6 +48,10 @@ clean:
 
 .venv/.built: .venv/.made $(SOURCES)
 	$(BIN)/pip install --quiet --no-build-isolation --editable .
+	touch $@
+
+.venv/.batch: .venv/.built
+	$(BIN)/pip install --quiet --no-build-isolation --editable ".[batch]"
 	touch $@
 
 .venv/.test: .venv/.built

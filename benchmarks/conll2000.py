@@ -10,8 +10,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -20,35 +18,27 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import report
-from chunking import DATA, ROOT, read
+from chunking import DATA, read
+from contestants import (
+    ADAPTAG,
+    PEER_PYTHON,
+    REQUIREMENTS,
+    Contestant,
+    install_peers,
+    pass_seconds,
+    slug,
+    tag_command,
+    train_command,
+)
 from measure import HERE, Run, run
 from score import chunk_f
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-REQUIREMENTS = HERE / "requirements.txt"
-PEER_ENVIRONMENT = ROOT / ".venv-bench"
-PEER_PYTHON = str(PEER_ENVIRONMENT / "bin" / "python")
-ADAPTAG = str(Path(sys.executable).with_name("adaptag"))
-
 TARGET_F = 93.6
 LADDER = [1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 26, 30]  # passes tried until TARGET_F is reached
 COPIES = 10  # of the test file, for tagging
-
-
-@dataclass(frozen=True)
-class Contestant:
-    """One row: a tool, its algorithm and its settings."""
-
-    name: str
-    tool: str  # adaptag, or a module in peers/
-    algorithm: str
-    settings: tuple[str, ...] = ()
-    passes: int = 10
-    repeats: int = 99  # at most, where a run is long
-    ladder_from: int = 1  # passes; known to be far below the target before
-    quick: bool = False
 
 
 PT = ("feature.possible_transitions=1",)
@@ -119,7 +109,7 @@ class Bench:
 
     def model(self, c: Contestant, passes: int) -> Path:
         """The model file of a training run."""
-        return self.folder / f"{re.sub('[^a-z0-9]+', '-', c.name.lower())}-{passes}.model"
+        return self.folder / f"{slug(c.name)}-{passes}.model"
 
     def train(self, c: Contestant, passes: int) -> None:
         """One training run; the first one with so many passes is scored on the test file."""
@@ -127,7 +117,7 @@ class Bench:
         log = self.folder / "train.log"
         passes_log = self.folder / "passes.jsonl"
         passes_log.unlink(missing_ok=True)
-        done = run(train_command(c, passes, model, passes_log), log)
+        done = run(train_command(c, passes, DATA / "train.txt", model, passes_log), log)
         record.training.setdefault(passes, []).append(done)
         if passes not in record.f:
             output = self.folder / "tagged.txt"
@@ -183,48 +173,6 @@ class Bench:
         figures = json.loads(log.read_text(encoding="utf-8").splitlines()[-1])
         self.records[c.name].in_process = figures
         self.say(f"{c.name}: in process, {self.tokens / figures['columns_s']:,.0f} tokens/s")
-
-
-def train_command(c: Contestant, passes: int, model: Path, passes_log: Path) -> list[str]:
-    train = str(DATA / "train.txt")
-    if c.tool == "adaptag":
-        files = [train, "-t", "chunking", "-m", str(model), "--log", str(passes_log)]
-        options = ["--algorithm", c.algorithm, "--passes", str(passes), "--seed", "1"]
-        return [ADAPTAG, "train", *files, *options, *c.settings]
-    module = ["-m", f"peers.{c.tool}"]
-    return [PEER_PYTHON, *module, "train", train, str(model), str(passes), c.algorithm, *c.settings]
-
-
-def tag_command(c: Contestant, model: Path, text: Path, output: Path) -> list[str]:
-    if c.tool == "adaptag":
-        return [ADAPTAG, "tag", str(text), "-m", str(model), "-o", str(output)]
-    return [PEER_PYTHON, "-m", f"peers.{c.tool}", "tag", str(text), str(model), str(output)]
-
-
-def pass_seconds(c: Contestant, log: Path) -> list[float]:
-    """The time of each pass, from the tool's own log."""
-    text = log.read_text(encoding="utf-8")
-    if c.tool == "adaptag":
-        events = map(json.loads, text.splitlines())
-        return [event["seconds"] for event in events if event["event"] == "pass"]
-    pattern = {
-        "crfsuite": r"Seconds required for this iteration: ([\d.]+)",
-        "wapiti": r" time=([\d.]+)s/",
-    }[c.tool]
-    return [float(seconds) for seconds in re.findall(pattern, text)]
-
-
-def install_peers() -> None:
-    """Make the peers' environment, once for each version of requirements.txt."""
-    installed = PEER_ENVIRONMENT / "requirements.txt"
-    wanted = REQUIREMENTS.read_text(encoding="utf-8")
-    if installed.is_file() and installed.read_text(encoding="utf-8") == wanted:
-        return
-    print(f"installing the peers in {PEER_ENVIRONMENT.name}", flush=True)
-    subprocess.run([sys.executable, "-m", "venv", str(PEER_ENVIRONMENT)], check=True)
-    pip = [PEER_PYTHON, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "-r", str(REQUIREMENTS)], check=True)
-    installed.write_text(wanted, encoding="utf-8")
 
 
 def parse_arguments() -> argparse.Namespace:

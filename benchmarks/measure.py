@@ -1,4 +1,4 @@
-"""Child processes of their own, pinned to one core: wall time, processor time, peak memory."""
+"""Child processes of their own, pinned to cores: wall time, processor time, peak memory."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ class Run:
     peak_mb: float  # 10⁶ bytes
 
 
-def run(command: list[str], log: Path) -> Run:
+def run(command: list[str], log: Path, cores: int = 1) -> Run:
     """Run `command` in the benchmarks folder, its output in `log`; RuntimeError where it fails.
 
-    A small launcher starts it: Linux counts the memory of the process that forks into the peak
-    of its child, so the benchmark itself must not be that process.
+    It is pinned to the last `cores` cores. A small launcher starts it: Linux counts the memory of
+    the process that forks into the peak of its child, so the benchmark itself must not be that.
     """
-    launcher = [sys.executable, "-I", "-S", __file__, str(log), *command]
+    launcher = [sys.executable, "-I", "-S", __file__, str(cores), str(log), *command]
     result = subprocess.run(launcher, cwd=HERE, stdout=subprocess.PIPE, text=True, check=True)
     status, *figures = json.loads(result.stdout)
     if status:
@@ -37,9 +37,9 @@ def run(command: list[str], log: Path) -> Run:
     return Run(*figures)
 
 
-def launch(log: str, command: list[str]) -> tuple[int, float, float, float]:
-    """Exit status, wall s, processor s and peak MB of the command, pinned to the last core."""
-    os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+def launch(cores: int, log: str, command: list[str]) -> tuple[int, float, float, float]:
+    """Exit status, wall s, processor s and peak MB of the command, pinned to the last cores."""
+    os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-cores:])
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     to_log = [(os.POSIX_SPAWN_DUP2, output, stream) for stream in (1, 2)]
     start = time.perf_counter()
@@ -51,4 +51,4 @@ def launch(log: str, command: list[str]) -> tuple[int, float, float, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(launch(sys.argv[1], sys.argv[2:])))
+    print(json.dumps(launch(int(sys.argv[1]), sys.argv[2], sys.argv[3:])))

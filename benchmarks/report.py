@@ -35,15 +35,16 @@ class Table(NamedTuple):
     rows: list[list[str]]
 
 
-def machine(requirements: Path) -> dict[str, str]:
-    """What the figures depend on."""
+def machine(requirements: Path | None = None) -> dict[str, str]:
+    """What the figures depend on; with the peers' versions where they are given."""
     cpuinfo = Path("/proc/cpuinfo").read_text(encoding="utf-8")
     model = re.search(r"model name\s*: (.*)", cpuinfo)
     try:
         adaptag = importlib.metadata.version("adaptag")
     except importlib.metadata.PackageNotFoundError:
         adaptag = "not installed"
-    pins = re.findall(r"^(\S+)==(\S+)$", requirements.read_text(encoding="utf-8"), re.MULTILINE)
+    peers = requirements.read_text(encoding="utf-8") if requirements else ""
+    pins = re.findall(r"^(\S+)==(\S+)$", peers, re.MULTILINE)
     return {
         "processor": model[1] if model else platform.processor(),
         "cores": str(os.cpu_count()),
@@ -130,14 +131,23 @@ def tagging_table(contestants: list[dict[str, Any]], tokens: int) -> Table:
     )
 
 
+def markdown_table(table: Table) -> str:
+    """The head and rows, without the title; all columns but the first stand to the right."""
+    lines = [table.head, ["---"] + ["---:"] * (len(table.head) - 1), *table.rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def described(machine: dict[str, str]) -> str:
+    """The machine as one line of text."""
+    return "; ".join(f"{name} {value}" for name, value in machine.items())
+
+
 def markdown(results: dict[str, Any]) -> str:
     parts = ["# CoNLL-2000 chunking: adaptag beside CRFsuite and Wapiti"]
     parts += ["Features of the CRF++ chunking template, one core. Read first:", CAVEATS]
-    described = "; ".join(f"{name} {value}" for name, value in results["machine"].items())
-    parts += [f"Machine: {described}.", f"Command: `{results['command']}`"]
-    for title, head, rows in tables(results):
-        lines = [head, ["---"] + ["---:"] * (len(head) - 1), *rows]
-        parts += [f"## {title}", "\n".join("| " + " | ".join(line) + " |" for line in lines)]
+    parts += [f"Machine: {described(results['machine'])}.", f"Command: `{results['command']}`"]
+    for table in tables(results):
+        parts += [f"## {table.title}", markdown_table(table)]
     settings = (
         f"{c['name']} `{' '.join([c['algorithm'], *c['settings']])}`"
         for c in results["contestants"]
@@ -148,20 +158,25 @@ def markdown(results: dict[str, Any]) -> str:
 
 def write(results: dict[str, Any], folder: Path, stem: str) -> None:
     """Write `stem`.md and `stem`.json, and print the tables."""
-    from rich.console import Console
-    from rich.table import Table as RichTable
-
     folder.mkdir(parents=True, exist_ok=True)
     text = json.dumps(results, indent=1, ensure_ascii=False)
     (folder / f"{stem}.json").write_text(text + "\n", encoding="utf-8")
     (folder / f"{stem}.md").write_text(markdown(results), encoding="utf-8")
+    show(tables(results))
+    print(f"written: {stem}.md, {stem}.json")
+
+
+def show(shown: list[Table]) -> None:
+    """Print tables on the terminal."""
+    from rich.console import Console
+    from rich.table import Table as RichTable
+
     console = Console()
-    console.width = max(console.width, 120)
-    for title, head, rows in tables(results):
+    console.width = max(console.width, 180)
+    for title, head, rows in shown:
         table = RichTable(title=title)
         for column, name in enumerate(head):
             table.add_column(name, justify="right" if column else "left", no_wrap=not column)
         for row in rows:
             table.add_row(*row)
         console.print(table)
-    console.print(f"written: {stem}.md, {stem}.json")

@@ -37,10 +37,11 @@ class Contestant:
         self.run = core.Training(
             adf.name,
             layout,
+            self.data,
             list(adf.values({}).values()),
-            len(dataset),
             self.weights,
-            rows.view(np.uint8).reshape(layout.n_predicates, -1),
+            np.empty(0, np.float32),
+            rows.view(np.uint8),
             np.zeros(1, np.dtype(list(adf.clock))).view(np.uint8),
         )
         self.seconds: list[float] = []

@@ -1,4 +1,4 @@
-"""Chunk F as conlleval counts it, for IOB2 labels.
+"""Chunk F as conlleval counts it, for IOB2 labels, and token accuracy.
 
 usage: python score.py GOLD PREDICTED    (the label is the last column of either file)
 """
@@ -39,6 +39,16 @@ def chunk_f(gold: str | Path, predicted: str | Path) -> float:
         correct += len(right_chunks & guess_chunks)
         total += len(right_chunks) + len(guess_chunks)
     return 200 * correct / total if total else 0.0
+
+
+def accuracy(gold: str | Path, predicted: str | Path) -> float:
+    """Tokens whose label is right, in percent."""
+    pairs = [
+        (right[-1], guess[-1])
+        for rights, guesses in zip(read(gold), read(predicted), strict=True)
+        for right, guess in zip(rights, guesses, strict=True)
+    ]
+    return 100 * sum(right == guess for right, guess in pairs) / len(pairs)
 
 
 if __name__ == "__main__":

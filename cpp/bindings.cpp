@@ -2,6 +2,7 @@
 // once; the loops below run without the GIL on arrays that Python owns.
 #include <nanobind/nanobind.h>
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/string_view.h>
@@ -12,7 +13,7 @@
 
 #include "index_builder.hpp"
 #include "nbest.hpp"
-#include "trainers/registry.hpp"
+#include "training.hpp"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -277,6 +278,10 @@ void check_columns(const Program& program, size_t n_columns, size_t T) {
 
 struct PyIndexBuilder {
   explicit PyIndexBuilder(const Program& p) : program(p), builder(p) {}
+  PyIndexBuilder(const Program& p, In<uint8_t> bytes, In<uint32_t> offsets, In<uint32_t, 2> derived,
+                 In<uint32_t, 2> keys, std::array<uint32_t, 3> n_of_kind)
+      : program(p),
+        builder(p, {span(bytes), span(offsets), {}}, span(derived), span(keys), n_of_kind) {}
 
   void add_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences) {
     const CellView cell(text, cells);
@@ -414,47 +419,45 @@ void check_weights(const Layout& layout, size_t n) {
 
 nb::list list_algorithms() {
   nb::list all;
-  for_each_algorithm([&]<class A>() {
-    const Declaration d = A::declaration();
-    const auto text = [](std::string_view s) { return nb::str(s.data(), s.size()); };
-    nb::dict one;
-    one["name"] = text(d.name);
-    one["objective"] = text(d.objective);
-    one["advice"] = text(d.advice);
+  const auto text = [](std::string_view s) { return nb::str(s.data(), s.size()); };
+  for (const Declaration& d : declarations()) {
     nb::list parameters, row, clock;
     for (const Parameter& p : d.parameters)
       parameters.append(nb::make_tuple(text(p.name), p.initial, text(p.bounds), text(p.help)));
     for (const Field& f : d.row) row.append(nb::make_tuple(text(f.name), text(f.dtype)));
     for (const Field& f : d.clock) clock.append(nb::make_tuple(text(f.name), text(f.dtype)));
+    nb::dict one;
+    one["name"] = text(d.name);
+    one["objective"] = text(d.objective);
+    one["advice"] = text(d.advice);
+    one["passes"] = d.passes;
     one["parameters"] = parameters;
     one["row"] = row;
     one["clock"] = clock;
+    one["shadow"] = text(d.shadow);
     all.append(one);
-  });
+  }
   return all;
 }
 
-// One run of one algorithm on arrays that stay Python's: weights, state rows and the clock.
+nb::tuple as_tuple(const Totals& totals) {
+  return nb::make_tuple(totals.loss, totals.expected_correct, totals.tokens);
+}
+
+// One run of one algorithm on arrays that stay Python's: weights, their shadow, rows, the clock.
 class PyTraining {
  public:
-  PyTraining(std::string name, const Layout& layout, std::vector<double> values, size_t n_samples,
-             Out<float> weights, Out<uint8_t, 2> rows, Out<uint8_t> clock)
-      : layout_(layout), kept_{weights, rows, clock} {
-    check_weights(layout, weights.size());
-    if (n_samples == 0) throw std::invalid_argument("no sentences to train on");
-    for_each_algorithm([&]<class A>() {
-      if (A::declaration().name != name) return;
-      if (values.size() != A::declaration().parameters.size() ||
-          rows.shape(0) != layout.n_predicates() || rows.shape(1) != sizeof(typename A::Row) ||
-          clock.size() != sizeof(typename A::Clock))
-        throw std::invalid_argument("the state does not fit the algorithm " + name);
-      A algorithm(values, n_samples, reinterpret_cast<typename A::Row*>(rows.data()),
-                  reinterpret_cast<typename A::Clock*>(clock.data()));
-      with_width(layout.width, [&]<int W>() {
-        training_ = std::make_unique<TrainingWith<A, W>>(layout, weights.data(), algorithm);
-      });
-    });
-    if (!training_) throw std::invalid_argument("unknown algorithm " + name);
+  PyTraining(std::string_view name, const Layout& layout, const PyDataset& dataset,
+             const std::vector<double>& values, Out<float> weights, Out<float> shadow,
+             Out<uint8_t> rows, Out<uint8_t> clock)
+      : layout_(layout), kept_{weights, shadow, rows, clock} {
+    dataset.check(layout);
+    dataset.check_labelled();
+    training_ = make_training(name, values, layout, dataset.data,
+                              {{weights.data(), weights.size()},
+                               {shadow.data(), shadow.size()},
+                               {rows.data(), rows.size()},
+                               {clock.data(), clock.size()}});
   }
 
   nb::tuple run(const PyDataset& dataset, In<uint32_t> order) {
@@ -467,29 +470,37 @@ class PyTraining {
       nb::gil_scoped_release release;
       totals = training_->run(dataset.data, span(order));
     }
-    return nb::make_tuple(totals.loss, totals.expected_correct, totals.tokens);
+    return as_tuple(totals);
   }
-  void flush() {
+  void read(Out<float> out) {
+    check_weights(layout_, out.size());
     nb::gil_scoped_release release;
-    training_->flush();
+    training_->read(out.data());
   }
 
  private:
   Layout layout_;
-  std::tuple<Out<float>, Out<uint8_t, 2>, Out<uint8_t>> kept_;
+  std::tuple<Out<float>, Out<float>, Out<uint8_t>, Out<uint8_t>> kept_;
   std::unique_ptr<Training> training_;
 };
 
-double py_objective(const Layout& layout, const PyDataset& dataset, In<float> weights,
-                    Out<double> gradient) {
+// Σ −log P(y | x), Σ P(gold label) and the tokens, adding to the gradient where one is given.
+nb::tuple py_objective(const Layout& layout, const PyDataset& dataset, In<float> weights,
+                       std::optional<Out<double>> gradient, int threads) {
   dataset.check(layout);
   dataset.check_labelled();
   check_weights(layout, weights.size());
-  check_weights(layout, gradient.size());
-  nb::gil_scoped_release release;
-  return with_width(layout.width, [&]<int W>() {
-    return objective<W>(dataset.data, layout, weights.data(), gradient.data());
-  });
+  if (gradient) check_weights(layout, gradient->size());
+  if (threads < 1) throw std::invalid_argument("threads: at least 1 is needed");
+  Totals totals;
+  {
+    nb::gil_scoped_release release;
+    totals = with_width(layout.width, [&]<int W>() {
+      return objective<W>(dataset.data, layout, weights.data(),
+                          gradient ? gradient->data() : nullptr, threads);
+    });
+  }
+  return as_tuple(totals);
 }
 
 // ---- decoding -------------------------------------------------------------------------------
@@ -730,6 +741,10 @@ NB_MODULE(ADAPTAG_MODULE, m) {
 
   nb::class_<PyIndexBuilder>(m, "IndexBuilder")
       .def(nb::init<const Program&>(), "program"_a)
+      .def(nb::init<const Program&, In<uint8_t>, In<uint32_t>, In<uint32_t, 2>, In<uint32_t, 2>,
+                    std::array<uint32_t, 3>>(),
+           "program"_a, "vocabulary_bytes"_a.noconvert(), "vocabulary_offsets"_a.noconvert(),
+           "derived"_a.noconvert(), "keys"_a.noconvert(), "n_of_kind"_a)
       .def("add_columns", &PyIndexBuilder::add_columns, "text"_a.noconvert(), "cells"_a.noconvert(),
            "sentences"_a.noconvert())
       .def("add_attributes", &PyIndexBuilder::add_attributes, "text"_a.noconvert(),
@@ -769,14 +784,14 @@ NB_MODULE(ADAPTAG_MODULE, m) {
 
   m.def("algorithms", &list_algorithms);
   nb::class_<PyTraining>(m, "Training")
-      .def(nb::init<std::string, const Layout&, std::vector<double>, size_t, Out<float>,
-                    Out<uint8_t, 2>, Out<uint8_t>>(),
-           "algorithm"_a, "layout"_a, "values"_a, "n_samples"_a, "weights"_a.noconvert(),
-           "rows"_a.noconvert(), "clock"_a.noconvert())
+      .def(nb::init<std::string_view, const Layout&, const PyDataset&, const std::vector<double>&,
+                    Out<float>, Out<float>, Out<uint8_t>, Out<uint8_t>>(),
+           "algorithm"_a, "layout"_a, "dataset"_a, "values"_a, "weights"_a.noconvert(),
+           "shadow"_a.noconvert(), "rows"_a.noconvert(), "clock"_a.noconvert())
       .def("run", &PyTraining::run, "dataset"_a, "order"_a.noconvert())
-      .def("flush", &PyTraining::flush);
+      .def("read", &PyTraining::read, "out"_a.noconvert());
   m.def("objective", &py_objective, "layout"_a, "dataset"_a, "weights"_a.noconvert(),
-        "gradient"_a.noconvert());
+        "gradient"_a.noconvert().none(), "threads"_a);
 
   nb::class_<PyDecoder>(m, "Decoder")
       .def(nb::init<const Layout&, In<float>, const PyFeatureIndex*, std::vector<std::string>>(),

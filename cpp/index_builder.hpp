@@ -1,6 +1,8 @@
-// Builds a feature index from training data, and encodes that data at the same time.
+// Builds a feature index from training data, or grows one, and encodes that data at the same time.
 #pragma once
 
+#include <array>
+#include <bit>
 #include <numeric>
 
 #include "feature_index.hpp"
@@ -9,12 +11,16 @@ namespace adaptag {
 
 class IndexBuilder {
  public:
-  explicit IndexBuilder(Program program) : program_(std::move(program)), table_(1 << 17) {
-    for (int k = 1; k <= program_.reach; ++k) {
-      before_.push_back(vocabulary.intern(Program::boundary(-k)));
-      behind_.push_back(vocabulary.intern(Program::boundary(k)));
-    }
-    derived_.resize(program_.columns.size());
+  explicit IndexBuilder(Program program) : IndexBuilder(std::move(program), Vocabulary()) {}
+
+  // Starts from the tables of an index, whose strings and predicates are known from now on, under
+  // their old numbers. The tables may come from a damaged file: throws unless all numbers are in
+  // range.
+  IndexBuilder(Program program, const VocabularyView& stored, std::span<const uint32_t> derived,
+               std::span<const uint32_t> keys, const std::array<uint32_t, 3>& n_of_kind)
+      : IndexBuilder(std::move(program), Vocabulary(stored)) {
+    seed_derived(derived, stored.size());
+    seed_predicates(keys, n_of_kind, stored.size());
   }
 
   // Counts and encodes sentences of columns; cell(t, column) gives the token at flat position t.
@@ -81,8 +87,9 @@ class IndexBuilder {
     }
   }
 
-  // Numbers the predicates seen at least `cutoff` times by kind and falling frequency, drops the
-  // others, and rewrites the encoded data. Fills n_of_kind, slots, keys and derived.
+  // Numbers the predicates by kind: first those of the index it started from, as they were, then
+  // those seen at least `cutoff` times, by falling frequency. Drops the others and rewrites the
+  // encoded data. Fills n_of_kind, slots, keys and derived.
   void freeze(uint32_t cutoff) {
     const auto n = uint32_t(kinds_.size());
     std::vector<uint32_t> count(n, 0);
@@ -90,16 +97,19 @@ class IndexBuilder {
     const uint32_t top = n ? *std::max_element(count.begin(), count.end()) : 0;
     std::vector<uint32_t> final_id(n, VocabularyView::unknown), order;
     for (int kind = 0; kind < 3; ++kind) {
+      const size_t begin = order.size();
+      for (uint32_t id = 0; id < n_old_; ++id)
+        if (kinds_[id] == kind) order.push_back(id);
       std::vector<uint32_t> starts(size_t(top) + 2, 0);  // counting sort, largest counts first
       const auto kept = [&](uint32_t id) { return kinds_[id] == kind && count[id] >= cutoff; };
-      for (uint32_t id = 0; id < n; ++id)
+      for (uint32_t id = n_old_; id < n; ++id)
         if (kept(id)) ++starts[top - count[id] + 1];
       std::partial_sum(starts.begin(), starts.end(), starts.begin());
       const size_t first = order.size();
-      n_of_kind[kind] = starts.back();
       order.resize(first + starts.back());
-      for (uint32_t id = 0; id < n; ++id)
+      for (uint32_t id = n_old_; id < n; ++id)
         if (kept(id)) order[first + starts[top - count[id]]++] = id;
+      n_of_kind[kind] = uint32_t(order.size() - begin);
     }
     for (uint32_t k = 0; k < order.size(); ++k) final_id[order[k]] = k;
     slots.assign(Slots::capacity_for(order.size()), 0);
@@ -130,6 +140,75 @@ class IndexBuilder {
     uint64_t fingerprint = 0;  // 0: empty
     uint32_t number = 0;
   };
+
+  IndexBuilder(Program program, Vocabulary strings)
+      : vocabulary(std::move(strings)), program_(std::move(program)), table_(1 << 17) {
+    for (int k = 1; k <= program_.reach; ++k) {
+      before_.push_back(vocabulary.intern(Program::boundary(-k)));
+      behind_.push_back(vocabulary.intern(Program::boundary(k)));
+    }
+    derived_.resize(program_.columns.size());
+  }
+
+  void seed_derived(std::span<const uint32_t> table, size_t V) {
+    if (table.size() != V * program_.columns.size())
+      throw std::invalid_argument("index: the tables differ in size");
+    for (const uint32_t id : table)
+      if (id >= V && id != VocabularyView::unknown)
+        throw std::invalid_argument("index: a derived string is out of range");
+    for (size_t c = 0; c < program_.columns.size(); ++c)
+      derived_[c].assign(table.begin() + c * V, table.begin() + (c + 1) * V);
+  }
+
+  void seed_predicates(std::span<const uint32_t> keys, const std::array<uint32_t, 3>& n_of_kind,
+                       size_t V) {
+    const size_t width = program_.arity + 1, n = keys.size() / width;
+    if (keys.size() % width || uint64_t{n_of_kind[0]} + n_of_kind[1] + n_of_kind[2] != n)
+      throw std::invalid_argument("index: keys and numbers of predicates do not fit together");
+    for (uint8_t kind = 0; kind < 3; ++kind) kinds_.insert(kinds_.end(), n_of_kind[kind], kind);
+    keys_.assign(keys.begin(), keys.end());
+    n_old_ = uint32_t(n);
+    table_.resize(std::max(table_.size(), std::bit_ceil(n * 2)));
+    const std::vector<Form> forms = skeleton_forms();
+    for (uint32_t id = 0; id < n_old_; ++id) {
+      const uint64_t h = stored_fingerprint(keys.subspan(id * width, width), kinds_[id], forms, V);
+      Slot* slot = find(h);
+      if (slot->fingerprint) throw std::invalid_argument("index: a predicate is there twice");
+      *slot = {h, id};
+    }
+  }
+
+  // What a skeleton's predicates look like.
+  struct Form {
+    int kind = -1;  // −1: no line has this skeleton
+    size_t n_tokens = 0;
+  };
+
+  std::vector<Form> skeleton_forms() const {
+    std::vector<Form> forms;
+    const auto set = [&](uint32_t skeleton, Form form) {
+      if (forms.size() <= skeleton) forms.resize(skeleton + 1);
+      forms[skeleton] = form;
+    };
+    for (const Line& line : program_.lines) set(line.skeleton, {line.kind, line.macros.size()});
+    if (program_.attribute_skeleton >= 0) set(uint32_t(program_.attribute_skeleton), {0, 1});
+    return forms;
+  }
+
+  // The fingerprint of a stored key: a skeleton, its tokens, and `unknown` behind them.
+  static uint64_t stored_fingerprint(std::span<const uint32_t> key, int kind,
+                                     const std::vector<Form>& forms, size_t V) {
+    if (key[0] >= forms.size() || forms[key[0]].kind != kind)
+      throw std::invalid_argument("index: a predicate's template line is out of range");
+    const size_t n_tokens = forms[key[0]].n_tokens;
+    uint64_t h = Program::seed(key[0]);
+    for (size_t k = 1; k < key.size(); ++k) {
+      if (k <= n_tokens ? key[k] >= V : key[k] != VocabularyView::unknown)
+        throw std::invalid_argument("index: a predicate's token is out of range");
+      if (k <= n_tokens) h = mix(h, key[k]);
+    }
+    return Program::fingerprint(h);
+  }
 
   Slot& home(uint64_t fingerprint) { return table_[fingerprint >> 32 & (table_.size() - 1)]; }
 
@@ -195,6 +274,7 @@ class IndexBuilder {
   std::vector<Slot> table_;                     // fingerprint → number in order of first appearance
   std::vector<uint8_t> kinds_;                  // by that number, as are the keys
   std::vector<uint32_t> keys_;
+  uint32_t n_old_ = 0;  // the first ones are those of the index it started from
   std::string text_;
 };
 

@@ -225,12 +225,13 @@ class Lattice {
   int n_labels() const { return Y; }
   int n_matrices() const { return int(runs.size()) - 1; }
 
-  int length = 0;             // T
-  std::vector<float> node;    // [T, W] scores; padding lanes are forbidden
-  std::vector<float> edge;    // [M, Y, W] scores
-  std::vector<int> runs;      // [M + 1] first position of each edge matrix, then T
-  std::vector<float> node_p;  // [T, W] probabilities
-  std::vector<float> edge_p;  // [M, Y, W] expected transitions of a run
+  int length = 0;                              // T
+  std::vector<float> node;                     // [T, W] scores; padding lanes are forbidden
+  std::vector<float> edge;                     // [M, Y, W] scores
+  std::vector<int> runs;                       // [M + 1] first position of each edge matrix, then T
+  std::vector<float> node_p;                   // [T, W] probabilities
+  std::vector<float> edge_p;                   // [M, Y, W] expected transitions of a run
+  std::vector<uint8_t> changed, changed_runs;  // [T], [M] where a sparse direction is not zero
 
  private:
   using I = typename Rows<W>::I;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "lattice.hpp"
+#include "parallel.hpp"
 
 namespace adaptag {
 
@@ -11,6 +12,13 @@ struct Totals {
   double loss = 0;              // Σ −log P(y | x), or the method's own loss
   double expected_correct = 0;  // Σ_t P(y_t = gold): the expected number of correct labels
   int64_t tokens = 0;
+
+  Totals& operator+=(const Totals& other) {
+    loss += other.loss;
+    expected_correct += other.expected_correct;
+    tokens += other.tokens;
+    return *this;
+  }
 };
 
 // Turns the lattice's probabilities into the gradient of log P(gold | x), in place:
@@ -35,13 +43,15 @@ Totals likelihood_gradient(Lattice<W>& lattice, const int32_t* gold) {
 }
 
 // Calls update(id, first weight, delta, n, value) for every row block the sentence uses: node
-// blocks position by position, edge blocks once for each run of positions that share a matrix.
-template <int W, class Update>
+// blocks position by position, edge blocks once for each run of positions that share a matrix;
+// where the direction is sparse, only at the positions and runs that are marked as changed.
+template <bool sparse, int W, class Update>
 void for_each_block(const Lattice<W>& lattice, const Sentence& s, const Layout& layout,
                     Update&& update) {
   const int w = lattice.width();
   const uint32_t node_end = layout.node_end(), edge_begin = layout.edge_begin();
   for (int t = 0; t < s.length; ++t) {
+    if (sparse && !lattice.changed[t]) continue;
     const float* delta = lattice.node_p.data() + size_t(t) * w;
     int64_t k = s.offsets[t];
     for (; k < s.offsets[t + 1] && s.predicates[k] < edge_begin; ++k)
@@ -50,6 +60,7 @@ void for_each_block(const Lattice<W>& lattice, const Sentence& s, const Layout& 
       update(s.predicates[k], layout.row(s.predicates[k]), delta, w, s.value(k));
   }
   for (int m = 0; m < lattice.n_matrices(); ++m) {
+    if (sparse && !lattice.changed_runs[m]) continue;
     const int t = lattice.runs[m];
     const float* delta = lattice.edge_p.data() + m * layout.edge_size();
     for (int64_t k = s.offsets[t]; k < s.offsets[t + 1]; ++k)
@@ -59,23 +70,92 @@ void for_each_block(const Lattice<W>& lattice, const Sentence& s, const Layout& 
   }
 }
 
-// L(w), adding ∂L/∂w to gradient [n_weights].
-template <int W>
-double objective(const Dataset& data, const Layout& layout, const float* weights,
-                 double* gradient) {
-  Lattice<W> lattice(layout);
-  double loss = 0;
+// Adds to counts [n_weights] how often each weight's predicate and gold label, or pair of labels,
+// occur together.
+inline void count_features(const Dataset& data, const Layout& layout, float* counts) {
   for (size_t i = 0; i < data.size(); ++i) {
     const Sentence s = data[i];
+    for (int t = 0; t < s.length; ++t)
+      for (int64_t k = s.offsets[t]; k < s.offsets[t + 1]; ++k) {
+        const uint32_t id = s.predicates[k];
+        if (id < layout.node_end()) ++counts[layout.row(id) + s.labels[t]];
+        if (id >= layout.edge_begin() && t > 0)
+          ++counts[layout.edge_row(id) + size_t(s.labels[t - 1]) * layout.width + s.labels[t]];
+      }
+  }
+}
+
+// The part of L(w) that sentences [first, last) make up; its gradient is added where there is one.
+template <int W>
+Totals partial_objective(const Dataset& data, const Layout& layout, const float* weights,
+                         double* gradient, size_t first, size_t last) {
+  const FlushToZero flush_to_zero;
+  Lattice<W> lattice(layout);
+  const int w = lattice.width();
+  Totals totals;
+  for (size_t i = first; i < last; ++i) {
+    const Sentence s = data[i], next = data[std::min(i + 1, last - 1)];
     if (s.length == 0) continue;
     lattice.score(s, weights, unscaled);
-    loss += likelihood_gradient(lattice, s.labels).loss;
-    for_each_block(lattice, s, layout,
-                   [&](uint32_t, size_t row, const float* delta, int n, float value) {
-                     for (int j = 0; j < n; ++j) gradient[row + j] -= double(delta[j]) * value;
-                   });
+    totals += likelihood_gradient(lattice, s.labels);
+    if (!gradient) continue;
+    // Rows lie far apart in memory: while these are added to, those of the next sentence come in.
+    // They fit the second cache, not the first. GCC drops calls of functions that only prefetch.
+    int64_t coming = next.offsets[0];
+    const int64_t end = next.offsets[next.length];
+    for_each_block<false>(lattice, s, layout,
+                          [&](uint32_t, size_t row, const float* delta, int n, float value) {
+                            if (coming < end) {
+                              const size_t ahead = layout.row(next.predicates[coming++]);
+                              for (int j = 0; j < w; j += 16)
+                                __builtin_prefetch(weights + ahead + j, 0, 2);
+                              for (int j = 0; j < w; j += 8)
+                                __builtin_prefetch(gradient + ahead + j, 1, 2);
+                            }
+                            double* out = gradient + row;
+                            if (n == W)  // a constant: the compiler unrolls
+                              for (int j = 0; j < W; ++j) out[j] -= double(delta[j]) * value;
+                            else
+                              for (int j = 0; j < n; ++j) out[j] -= double(delta[j]) * value;
+                          });
   }
-  return loss;
+  return totals;
+}
+
+// L(w), adding ∂L/∂w to gradient [n_weights] where there is one. Each thread has its share of the
+// sentences and a gradient of its own; these are added up in order, so the same number of threads
+// gives the same bits.
+template <int W>
+Totals objective(const Dataset& data, const Layout& layout, const float* weights, double* gradient,
+                 int threads) {
+  threads = int(std::clamp<size_t>(data.size(), 1, threads));
+  // Up to token t: one row for each predicate, and inference as costly as Y of them for each token.
+  const auto cost = [&](int64_t t) { return data.positions[t] + t * layout.n_labels; };
+  const auto begin = [&](int k) {  // the first sentence of thread k
+    const int64_t share = cost(data.sentences.back()) / threads * k;
+    return size_t(std::partition_point(data.sentences.begin(), data.sentences.end() - 1,
+                                       [&](int64_t t) { return cost(t) < share; }) -
+                  data.sentences.begin());
+  };
+  const size_t n = gradient ? layout.n_weights() : 0;
+  std::vector<Totals> totals(threads);
+  std::vector<Array> others(threads);  // [threads] of [n_weights], the first stays empty
+  in_parallel(threads, [&](int k) {
+    if (k > 0 && gradient) others[k] = zeros(n);
+    totals[k] = partial_objective<W>(data, layout, weights, k > 0 ? others[k].get() : gradient,
+                                     begin(k), k + 1 < threads ? begin(k + 1) : data.size());
+  });
+  if (threads > 1) {
+    in_parallel(threads, [&](int slice) {
+      constexpr size_t block = 4096;  // stays in the cache while all are added to it
+      const size_t end = n * (slice + 1) / threads;
+      for (size_t j = n * slice / threads; j < end; j += block)
+        for (int k = 1; k < threads; ++k)
+          for (size_t i = j; i < std::min(j + block, end); ++i) gradient[i] += others[k][i];
+    });
+  }
+  for (int k = 1; k < threads; ++k) totals[0] += totals[k];
+  return totals[0];
 }
 
 }  // namespace adaptag

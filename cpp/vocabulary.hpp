@@ -1,6 +1,8 @@
 // Strings ↔ numbers: a growing vocabulary, and a view of a stored one.
 #pragma once
 
+#include <algorithm>
+#include <stdexcept>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +33,18 @@ struct VocabularyView {
 class Vocabulary {
  public:
   Vocabulary() : offsets(1, 0), slots(Slots::capacity_for(1024), 0) {}
+
+  // The strings of a stored vocabulary, with their numbers.
+  explicit Vocabulary(const VocabularyView& stored) : Vocabulary() {
+    const auto& ends = stored.offsets;
+    if (ends.empty() || ends.front() != 0 || ends.back() != stored.bytes.size() ||
+        !std::is_sorted(ends.begin(), ends.end()))
+      throw std::invalid_argument("vocabulary: the offsets do not cover the strings");
+    bytes.reserve(stored.bytes.size());
+    for (uint32_t id = 0; id < stored.size(); ++id)
+      if (intern(stored[id]) != id)
+        throw std::invalid_argument("vocabulary: a string is there twice");
+  }
 
   uint32_t intern(std::string_view s) {
     const uint64_t h = hash(s);

@@ -10,12 +10,13 @@ from chunking import wapiti_pattern
 from wapiti import Model
 
 
-def train(text: str, model: str, passes: str, algorithm: str) -> None:
+def train(text: str, model: str, passes: str, algorithm: str, threads: str = "1") -> None:
     logger = logging.getLogger("wapiti")  # Wapiti's progress, one line per pass
     logger.setLevel(logging.INFO)
     logger.addHandler(logging.StreamHandler())
     # A compacted model, without its zero weights, is smaller and tags faster.
-    crf = Model(wapiti_pattern(), algo=algorithm, maxiter=int(passes), nthread=1, compact=True)
+    options = {"maxiter": int(passes), "nthread": int(threads), "compact": True}
+    crf = Model(wapiti_pattern(), algo=algorithm, **options)
     crf.train(sequences(text))
     crf.save(model)
 
@@ -33,9 +34,9 @@ def sequences(text: str) -> list[str]:
 
 if __name__ == "__main__":
     match sys.argv[1:]:
-        case ["train", text, model, passes, algorithm]:
-            train(text, model, passes, algorithm)
+        case ["train", text, model, passes, algorithm, *threads]:
+            train(text, model, passes, algorithm, *threads)
         case ["tag", text, model, output]:
             tag(text, model, output)
         case _:
-            sys.exit("train TEXT MODEL PASSES ALGORITHM; tag TEXT MODEL OUT")
+            sys.exit("train TEXT MODEL PASSES ALGORITHM [THREADS]; tag TEXT MODEL OUT")

@@ -1,14 +1,22 @@
-// THE registry: one line for each training algorithm.
+// THE registry: one line for each online training algorithm.
 #pragma once
 
 #include <tuple>
 
 #include "adf.hpp"
+#include "arow.hpp"
+#include "cw.hpp"
+#include "dca.hpp"
+#include "madf.hpp"
+#include "pa.hpp"
+#include "perceptron.hpp"
 #include "sgd.hpp"
+#include "sgd_l1.hpp"
 
 namespace adaptag {
 
-using Algorithms = std::tuple<Adf, Sgd>;
+using Algorithms =
+    std::tuple<Adf, Madf, Sgd, SgdL1, Perceptron, AveragedPerceptron, Pa, Dca, Cw, Arow>;
 
 // Calls f.operator()<Algorithm>() for each registered algorithm.
 template <class F>

@@ -1,15 +1,19 @@
-// SGD with exponential decay and an L2 prior.
-// Tsuruoka, Tsujii, Ananiadou (2009), equation 6; Sun et al. (2014), equation 4.
+// SGD with an L2 prior: three schedules, two ways to regularise, and averaging.
+// Tsuruoka, Tsujii, Ananiadou (2009), equations 5 and 6; Bordes, Bottou, Gallinari (2009).
 //
-//   w ← w + γ_t ∇{ log P(y_i | x_i) − ‖w‖² / (2nσ²) },    γ_t = η₀ α^{t/n}
+//   w ← w + γ_t ∇{ log P(y_i | x_i) − ‖w‖² / (2nσ²) }
+//   w ← w + γ_t ∇ log P(y_i | x_i), and every k-th update  w ← (1 − kλγ_t) w      (bordes)
 //
-// Lazy form: every weight shrinks by (1 − λγ_t), λ = 1/(nσ²), at each sample. The clock sums
-// −log(1 − λγ_t) in float64; a row remembers the sum it has seen and applies the difference when it
-// is next read. The shrink of the sample itself stays pending (see adf.hpp).
+// Lazy form: after update t every weight has shrunk by (1 − x_t), x_t = λγ_t with λ = 1/(Nσ²), or
+// kλγ_t at every k-th update. The clock sums S = Σ −log(1 − x_t) in float64; a row remembers the
+// sum it has seen and applies the difference when it is next read. The shrink of the update itself
+// stays pending (see adf.hpp).
+//
+// Averages are lazy too. A row that holds w since the sum was S₀ stands for w e^{S₀ − S_t} after
+// update t, so the mean needs G = Σ e^{−S_t} from the clock and the G that the row has seen.
 #pragma once
 
-#include <cmath>
-
+#include "schedule.hpp"
 #include "trainer.hpp"
 
 namespace adaptag {
@@ -17,50 +21,63 @@ namespace adaptag {
 class Sgd {
  public:
   struct Row {
-    double shrunk;  // the clock's sum already applied to this row
+    double shrunk;  // S when the row was last made current
+    double summed;  // G up to which its weights are in the sum
   };
   struct Clock {
-    uint64_t step;  // t
-    double shrink;  // Σ_{s<t} −log(1 − λγ_s)
+    uint64_t step;    // t
+    double shrink;    // S
+    double summed;    // G
+    double averaged;  // updates whose weights are in the mean
   };
 
   static Declaration declaration() {
-    return {"sgd",
-            "L2-regularised conditional likelihood, one learning rate that decays exponentially",
-            "The baseline that the literature compares with; needs more passes than adf.",
-            {{"rate", 0.1, "(0, inf)", "initial learning rate η₀"},
-             {"sigma", 5.0, "(0, inf]", "standard deviation of the Gaussian prior; inf: none"},
-             {"decay", 0.85, "(0, 1]", "factor α by which the rate falls in each pass"}},
-            {{"shrunk", "float64"}},
-            {{"step", "uint64"}, {"shrink", "float64"}}};
+    return {
+        "sgd",
+        "L2-regularised conditional likelihood, one learning rate for all features",
+        "The baseline that the literature compares with; needs more passes than adf.",
+        20,
+        {rate_parameter(0.1),
+         sigma_parameter,
+         {"schedule", 0, "exponential | harmonic | bordes", "how the rate falls"},
+         decay_parameter,
+         period_parameter,
+         {"average", 0, "integer [0, 1000000]",
+          "give the mean of the weights from this pass on; 0: the last weights"},
+         batch_parameter},
+        {{"shrunk", "float64"}, {"summed", "float64"}},
+        {{"step", "uint64"}, {"shrink", "float64"}, {"summed", "float64"}, {"averaged", "float64"}},
+        "sum"};
   }
 
-  Sgd(Values v, size_t n_samples, Row* rows, Clock* clock)
-      : eta0_(v[0]),
-        decay_(v[2]),
-        n_(double(n_samples)),
-        lambda_(1.0 / (double(n_samples) * v[1] * v[1])),
-        rows_(rows),
-        clock_(clock) {
-    if (lambda_ * eta0_ >= 0.5)
-      throw std::invalid_argument("rate / (samples · sigma²) is " +
-                                  std::to_string(lambda_ * eta0_) +
-                                  "; allowed: below 0.5 (lower rate or raise sigma)");
+  Sgd(Values v, const Task& task, State<Row, Clock> state)
+      : lambda_(task.prior(v[1])),
+        schedule_{Schedule::Kind(int(v[2])), v[0], v[3], task.n_updates(), lambda_},
+        period_(schedule_.kind == Schedule::bordes ? task.period(v[4], lambda_ * v[0]) : 1),
+        average_from_(v[5] > 0 ? (v[5] - 1) * task.n_updates() : INFINITY),
+        state_(state) {
+    check_shrink(double(period_) * lambda_ * v[0]);
   }
 
-  void begin() {
-    gamma_ = eta0_ * std::pow(decay_, double(clock_->step) / n_);
-    step_ = float(gamma_ / (1.0 - lambda_ * gamma_));
+  void begin(size_t) {
+    const uint64_t t = state_.clock->step;
+    const double gamma = schedule_(t);
+    shrink_ = (t + 1) % period_ == 0 ? double(period_) * lambda_ * gamma : 0;
+    step_ = float(schedule_.kind == Schedule::bordes ? gamma : gamma / (1 - shrink_));
   }
   void end() {
-    ++clock_->step;
-    clock_->shrink -= std::log1p(-lambda_ * gamma_);
+    Clock& clock = *state_.clock;
+    clock.shrink -= std::log1p(-shrink_);
+    if (double(clock.step++) < average_from_) return;
+    clock.summed += std::exp(-clock.shrink);
+    clock.averaged += 1;
   }
-  void prefetch(uint32_t id) const { __builtin_prefetch(rows_ + id, 1); }
+  void prefetch(uint32_t id) const { __builtin_prefetch(state_.rows + id, 1); }
 
   template <class Ops>
-  void refresh(const Ops& ops, uint32_t id, float* w, int n) {
-    if (pending(id) > largest_pending) apply(ops, id, w, n);
+  void refresh(const Ops& ops, uint32_t id, size_t i, int n, size_t) {
+    if (state_.clock->averaged > 0) add_to_sum(ops, id, i, n);
+    if (pending(id) > largest_pending) apply(ops, id, i, n);
   }
   float scale(uint32_t id) const { return pending_scale(pending(id)); }
 
@@ -70,29 +87,57 @@ class Sgd {
   }
 
   template <class Ops>
-  void update(const Ops& ops, uint32_t id, float* w, const float* delta, int n, float value) {
-    add_block(ops, w, delta, n, step_ / scale(id) * value);
+  void update(const Ops& ops, uint32_t id, size_t i, const float* delta, int n, float value) {
+    add_block(ops, state_.weights + i, delta, n, step_ / scale(id) * value);
   }
 
   template <class Ops>
-  void flush(const Ops& ops, uint32_t id, float* w, int n) {
-    if (!is_zero(w, n)) apply(ops, id, w, n);
+  void read(const Ops& ops, uint32_t id, size_t i, int n, float* out) const {
+    std::copy_n(state_.weights + i, n, out);
+    if (state_.clock->averaged == 0) {
+      if (!is_zero(out, n)) scale_block(ops, out, n, std::exp(-pending(id)));
+      return;
+    }
+    scale_block(ops, out, n, float(unsummed(id)));
+    add_block(ops, out, state_.shadow + i, n, 1.0f);
+    scale_block(ops, out, n, float(1 / state_.clock->averaged));
   }
+
+  // G loses its digits when S is large: all rows are made current, and the clock starts anew.
+  bool due() const { return state_.clock->averaged > 0 && state_.clock->shrink > 8; }
+  template <class Ops>
+  void settle(const Ops& ops, uint32_t id, size_t i, int n) {
+    add_to_sum(ops, id, i, n);
+    apply(ops, id, i, n);
+    state_.rows[id] = {};
+  }
+  void settled() { state_.clock->shrink = state_.clock->summed = 0; }
 
  private:
-  float pending(uint32_t id) const { return float(clock_->shrink - rows_[id].shrunk); }
-
-  template <class Ops>
-  void apply(const Ops& ops, uint32_t id, float* w, int n) {
-    scale_block(ops, w, n, std::exp(-pending(id)));
-    rows_[id].shrunk = clock_->shrink;
+  float pending(uint32_t id) const { return float(state_.clock->shrink - state_.rows[id].shrunk); }
+  double unsummed(uint32_t id) const {
+    const Row& row = state_.rows[id];
+    return std::exp(row.shrunk) * (state_.clock->summed - row.summed);
   }
 
-  const double eta0_, decay_, n_, lambda_;
-  Row* const rows_;
-  Clock* const clock_;
-  double gamma_ = 0;  // γ_t
-  float step_ = 0;    // γ_t / (1 − λγ_t)
+  template <class Ops>
+  void add_to_sum(const Ops& ops, uint32_t id, size_t i, int n) {
+    add_block(ops, state_.shadow + i, state_.weights + i, n, float(unsummed(id)));
+    state_.rows[id].summed = state_.clock->summed;
+  }
+  template <class Ops>
+  void apply(const Ops& ops, uint32_t id, size_t i, int n) {
+    scale_block(ops, state_.weights + i, n, std::exp(-pending(id)));
+    state_.rows[id].shrunk = state_.clock->shrink;
+  }
+
+  const double lambda_;
+  const Schedule schedule_;
+  const uint64_t period_;      // k
+  const double average_from_;  // first update in the mean
+  const State<Row, Clock> state_;
+  double shrink_ = 0;  // x_t
+  float step_ = 0;     // γ_t, or γ_t / (1 − x_t)
 };
 
 }  // namespace adaptag

@@ -1,130 +1,176 @@
-// What an online training algorithm declares and does, and the loop that runs it.
+// The loop that runs an online training algorithm.
 //
 // clang-format off
 // An algorithm is one class:
-//   declaration()                its name, what it optimises, its parameters and its state
-//   Row, Clock                   state per predicate and per run, fields as declared; zeros at start
-//   begin(), end()               around each sample
-//   prefetch(id)                 brings the row's state into the cache
-//   refresh(ops, id, w, n)       makes the row's state current before it is read: lazy rates, penalties
-//   scale(id)                    what the stored row must be multiplied by: 1, or a pending shrink
-//   direction(lattice, gold)     inference: fills the update direction, returns the loss
-//   update(ops, id, w, d, n, v)  w += step · v · d for a block of n weights
-//   flush(ops, id, w, n)         applies what is pending, at the end
+//   declaration()                 its name, what it optimises, its parameters and its state
+//   Row, Clock                    state per predicate and per run, fields as declared; zeros at start
+//   begin(size), end()            around each update, of so many sentences
+//   direction(lattice, gold)      inference: fills the update direction, returns the loss
+//   update(ops, id, i, d, n, v)   weights[i …] += step · v · d, for a block of n weights
+//   read(ops, id, i, n, out)      the weights as the user gets them; changes no state
+//   prefetch(id)                  brings a row's state into the cache
+// and, where it has need:
+//   refresh(ops, id, i, n, k)     makes a row current before sentence k of the update reads it
+//   scale(id)                     what a stored row must be multiplied by: a shrink that was put off
+//   closes(), close(id)           after all sentences of an update are read, before their updates
+//   step(ops, gathered)           the size of the update of one sentence, from its whole direction
+//   due(), settle(ops, id, i, n), settled()   when and how to change all rows between two updates
+//   sparse                        its directions are zero but at some positions
+//   prepare(task)                 fills the shadow from the data
 // clang-format on
-// Python allocates the Row and Clock arrays from the declaration and owns them.
+// Python allocates all state from the declaration and owns it.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <memory>
-#include <span>
-#include <string_view>
-#include <vector>
+#include <type_traits>
 
-#include "../objective.hpp"
+#include "../margin.hpp"
+#include "../training.hpp"
+#include "declaration.hpp"
+#include "gathered.hpp"
 
 namespace adaptag {
 
-struct Parameter {
-  std::string_view name;
-  double initial;
-  std::string_view bounds;  // an interval, e.g. "(0, 1]"; "integer" in front for whole numbers
-  std::string_view help;
-};
-
-struct Field {
-  std::string_view name;
-  std::string_view dtype;  // NumPy's name
-};
-
-struct Declaration {
-  std::string_view name;
-  std::string_view objective;  // what it optimises
-  std::string_view advice;     // when to use it
-  std::vector<Parameter> parameters;
-  std::vector<Field> row;    // the fields of Row
-  std::vector<Field> clock;  // the fields of Clock
-};
-
-// Values of the declared parameters, in the order of the declaration.
-using Values = std::span<const double>;
-
-// One training run as the bindings see it.
-class Training {
- public:
-  virtual ~Training() = default;
-  virtual Totals run(const Dataset& data, std::span<const uint32_t> order) = 0;
-  virtual void flush() = 0;
-};
-
 template <class Algorithm, int W>
 class TrainingWith final : public Training {
+  static constexpr bool sparse = requires { Algorithm::sparse; };
+  static constexpr bool gathers =
+      requires(Algorithm& a, Rows<W> ops, Gathered<W> g) { a.step(ops, g); };
+
  public:
-  TrainingWith(const Layout& layout, float* weights, Algorithm algorithm)
-      : layout_(layout),
-        ops_{layout.width},
+  TrainingWith(const Task& task, float* weights, Algorithm algorithm)
+      : layout_(task.layout),
+        ops_{task.layout.width},
+        batch_(task.batch),
         weights_(weights),
-        algorithm_(algorithm),
-        lattice_(layout) {}
+        algorithm_(std::move(algorithm)) {
+    if constexpr (requires { algorithm_.prepare(task); }) algorithm_.prepare(task);
+  }
 
   Totals run(const Dataset& data, std::span<const uint32_t> order) override {
     const FlushToZero flush_to_zero;
-    Totals sum;
-    for (size_t i = 0; i < order.size(); ++i) {
-      const Sentence s = data[order[i]];
-      const Sentence next = data[order[std::min(i + 1, order.size() - 1)]];
-      if (s.length == 0) continue;
-      algorithm_.begin();
-      refresh(s);
-      lattice_.score(s, weights_, [&](uint32_t id) { return algorithm_.scale(id); });
-      const Totals one = algorithm_.direction(lattice_, s.labels);
-      // Rows lie far apart in memory: while these are updated, those of the next sentence come in.
-      int64_t coming = next.offsets[0];
-      const int64_t end = next.offsets[next.length];
-      for_each_block(lattice_, s, layout_,
-                     [&](uint32_t id, size_t row, const float* delta, int n, float value) {
-                       if (coming < end) prefetch(next.predicates[coming++]);
-                       algorithm_.update(ops_, id, weights_ + row, delta, n, value);
-                     });
-      while (coming < end) prefetch(next.predicates[coming++]);
+    std::vector<uint32_t> wanted;
+    for (const uint32_t i : order)
+      if (data[i].length > 0) wanted.push_back(i);
+    Totals totals;
+    for (size_t first = 0; first < wanted.size(); first += batch_) {
+      const size_t size = std::min(batch_, wanted.size() - first);
+      algorithm_.begin(size);
+      for (size_t k = 0; k < size; ++k) look(data[wanted[first + k]], k, totals);
+      if constexpr (requires { algorithm_.closes(); })
+        if (algorithm_.closes())
+          for (size_t k = 0; k < size; ++k) close(samples_[k]->sentence);
+      const size_t last = std::min(first + size, wanted.size() - 1);
+      Prefetch coming(*this, data[wanted[last]]);
+      for (size_t k = 0; k < size; ++k) learn(*samples_[k], coming);
+      coming.rest();
       algorithm_.end();
-      sum.loss += one.loss;
-      sum.expected_correct += one.expected_correct;
-      sum.tokens += one.tokens;
+      if constexpr (requires { algorithm_.due(); })
+        if (algorithm_.due()) {
+          for_each_row([&](uint32_t id, size_t i, int n) { algorithm_.settle(ops_, id, i, n); });
+          algorithm_.settled();
+        }
     }
-    return sum;
+    return totals;
   }
 
-  void flush() override {
-    for (uint32_t id = 0; id < layout_.n_predicates(); ++id)
-      algorithm_.flush(ops_, id, weights_ + layout_.row(id), int(layout_.row_size(id)));
+  void read(float* out) override {
+    for_each_row([&](uint32_t id, size_t i, int n) { algorithm_.read(ops_, id, i, n, out + i); });
   }
 
  private:
-  void refresh(const Sentence& s) {
-    const int w = ops_.width();
-    for (int64_t k = s.offsets[0]; k < s.offsets[s.length]; ++k) {
-      const uint32_t id = s.predicates[k];
-      if (id < layout_.n_node)
-        algorithm_.refresh(ops_, id, weights_ + id * size_t(w), w);
-      else
-        algorithm_.refresh(ops_, id, weights_ + layout_.row(id), int(layout_.row_size(id)));
+  struct Sample {
+    explicit Sample(const Layout& layout) : lattice(layout), gathered(layout) {}
+    Sentence sentence{};
+    Lattice<W> lattice;
+    Gathered<W> gathered;
+    Step step;
+  };
+
+  // Rows lie far apart in memory: while some are updated, those of the next sentence come in.
+  class Prefetch {
+   public:
+    Prefetch(const TrainingWith& training, const Sentence& s)
+        : training_(training),
+          at_(s.predicates + s.offsets[0]),
+          end_(s.predicates + s.offsets[s.length]) {}
+    void next() {
+      if (at_ == end_) return;
+      const float* row = training_.weights_ + training_.layout_.row(*at_);
+      training_.algorithm_.prefetch(*at_++);
+      __builtin_prefetch(row, 1);
+      __builtin_prefetch(row + 16, 1);
+    }
+    void rest() {
+      while (at_ != end_) next();
+    }
+
+   private:
+    const TrainingWith& training_;
+    const uint32_t *at_, *const end_;
+  };
+
+  // Computes the direction of the k-th sentence of an update.
+  void look(const Sentence& s, size_t k, Totals& totals) {
+    if (samples_.size() <= k) samples_.push_back(std::make_unique<Sample>(layout_));
+    Sample& sample = *samples_[k];
+    Lattice<W>& lattice = sample.lattice;
+    sample.sentence = s;
+    if constexpr (requires { algorithm_.refresh(ops_, 0, 0, 0, k); }) {
+      const size_t w = ops_.width();
+      for (int64_t j = s.offsets[0]; j < s.offsets[s.length]; ++j) {
+        const uint32_t id = s.predicates[j];
+        if (id < layout_.n_node)
+          algorithm_.refresh(ops_, id, id * w, int(w), k);
+        else
+          algorithm_.refresh(ops_, id, layout_.row(id), int(layout_.row_size(id)), k);
+      }
+    }
+    if constexpr (requires { algorithm_.scale(0); })
+      lattice.score(s, weights_, [&](uint32_t id) { return algorithm_.scale(id); });
+    else
+      lattice.score(s, weights_, unscaled);
+    totals += algorithm_.direction(lattice, s.labels);
+    if constexpr (gathers) {
+      sample.gathered.collect(lattice, s, sparse);
+      sample.step = algorithm_.step(ops_, sample.gathered);
     }
   }
 
-  void prefetch(uint32_t id) const {
-    const float* row = weights_ + layout_.row(id);
-    algorithm_.prefetch(id);
-    __builtin_prefetch(row, 1);
-    __builtin_prefetch(row + 16, 1);
+  void close(const Sentence& s) {
+    for (int64_t j = s.offsets[0]; j < s.offsets[s.length]; ++j) algorithm_.close(s.predicates[j]);
+  }
+
+  // The updates of the sentences of a mini-batch add up: each step is that of one sentence.
+  void learn(const Sample& sample, Prefetch& coming) {
+    if constexpr (gathers) {
+      if (sample.step.weights == 0) return;
+      sample.gathered.for_each([&](uint32_t id, size_t i, const float* delta, int n) {
+        coming.next();
+        algorithm_.update(ops_, id, i, delta, n, sample.step);
+      });
+    } else {
+      for_each_block<sparse>(sample.lattice, sample.sentence, layout_,
+                             [&](uint32_t id, size_t i, const float* delta, int n, float value) {
+                               coming.next();
+                               algorithm_.update(ops_, id, i, delta, n, value);
+                             });
+    }
+  }
+
+  template <class F>
+  void for_each_row(F&& f) const {
+    for (uint32_t id = 0; id < layout_.n_predicates(); ++id)
+      f(id, layout_.row(id), int(layout_.row_size(id)));
   }
 
   const Layout layout_;
   const Rows<W> ops_;
+  const size_t batch_;
   float* const weights_;
   Algorithm algorithm_;
-  Lattice<W> lattice_;
+  std::vector<std::unique_ptr<Sample>> samples_;  // of one update
 };
 
 // Scales n weights (a multiple of the row width).
@@ -139,6 +185,12 @@ void add_block(const Ops& ops, float* w, const float* x, int n, float a) {
   for (int j = 0; j < n; j += ops.width()) ops.add(w + j, x + j, a);
 }
 
+// Calls f(j) for every vector of n weights.
+template <class Ops, class F>
+void for_each_vector(const Ops&, int n, F&& f) {
+  for (int j = 0; j < n; j += Ops::lanes) f(j);
+}
+
 // Whether n weights are all zero, as those of a predicate that never fired are.
 inline bool is_zero(const float* w, int n) {
   return std::all_of(w, w + n, [](float x) { return x == 0; });
@@ -148,6 +200,14 @@ inline bool is_zero(const float* w, int n) {
 // its scores until it exceeds this, and only then applied to the weights. Small steps add up in p
 // where a float32 weight would lose them in rounding.
 constexpr float largest_pending = 0.01f;
+
+// Throws where a regularisation would shrink weights by half or more, and soon turn them around.
+inline void check_shrink(double x) {
+  if (x >= 0.5)
+    throw std::invalid_argument("rate / (updates in a pass · sigma²), times the period, is " +
+                                std::to_string(x) +
+                                "; allowed: below 0.5 (lower rate or period, or raise sigma)");
+}
 
 // exp(−p) for p ≤ largest_pending, exact to float32.
 inline float pending_scale(float p) { return 1.0f - p * (1.0f - p * (0.5f - p * (1.0f / 6))); }

@@ -13,8 +13,11 @@ from adaptag.decoding.model import Model
 from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences
 from adaptag.features.template import Template
+from adaptag.model.growth import transplant
 from adaptag.storage.tensors import kind_of
+from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.callbacks import Callback, Converged, EarlyStopping
+from adaptag.training.checkpoint import Checkpoint
 from adaptag.training.loop import fit
 
 if TYPE_CHECKING:
@@ -44,15 +47,18 @@ def train(
     *,
     template: str | PathLike | Template | None = None,
     dev: Data | None = None,
-    algorithm: str = "adf",
-    passes: int = 10,
-    seed: int = 1,
+    algorithm: str | None = None,
+    passes: int | None = None,
+    seed: int | None = None,
     cutoff: int = 1,
     converge: bool = False,
     patience: int = 5,
+    start: Model | PathLike | None = None,
+    resume: PathLike | None = None,
+    checkpoint: PathLike | None = None,
     format: Format = None,  # noqa: A002
     callbacks: Sequence[Callback] = (),
-    **parameters: float,
+    **parameters: float | str,
 ) -> Model:
     """Train a model.
 
@@ -66,13 +72,20 @@ def train(
         dev: development data, like ``data`` with labels inside: it is scored after every pass, the
             best pass is kept, and training stops when the score has not risen for ``patience``
             passes.
-        algorithm: ``adf`` or another of ``adaptag.algorithms()``.
-        passes: passes over the data at most.
-        seed: of the order of sentences; the same seed gives the same model, bit for bit.
+        algorithm: ``adf``, the default, or another of ``adaptag.algorithms()``.
+        passes: passes over the data at most; the algorithm's own number unless given.
+        seed: of the order of sentences, 1 unless given; the same seed gives the same model, bit for
+            bit.
         cutoff: features that occur less often are left out.
         converge: stop at the empirical convergence of Sun et al. (2014): five adjacent passes whose
             scores differ by less than 0.01.
         patience: see ``dev``.
+        start: a model to start from: its features and labels stay, those that are new in the data
+            are added, and its weights are trained on.
+        resume: a checkpoint to go on from, with its algorithm, parameters and seed, on the same
+            data: 5 passes and 5 more give the same bits as 10. ``passes`` are those to add; a pass
+            that was interrupted counts as one. Training that had a ``start`` needs it again.
+        checkpoint: a file to keep the state of training in at the end, for ``resume``.
         format: how a column file is written, where its form is not found by itself; or
             ``attributes`` for a file of CRFsuite's.
         callbacks: watch training, and stop it.
@@ -89,7 +102,14 @@ def train(
         >>> model.tag(["3", "cups", "sugar"])
         ['QTY', 'UNIT', 'NAME']
     """
-    dataset = encode(data, labels, template=template, cutoff=cutoff, format=format)
+    state = None if resume is None else Checkpoint.load(resume)
+    if state and (algorithm or seed is not None or parameters):
+        raise ParameterError("a checkpoint has its algorithm, parameters and seed already")
+    chosen = state.algorithm if state else algorithm or "adf"
+    if checkpoint is not None and not find_algorithm(chosen).online:
+        raise ParameterError(f"{chosen} keeps no state for a checkpoint; start from its model")
+    origin = start if start is None or isinstance(start, Model) else Model.load(start)
+    dataset = encode(data, labels, template=template, cutoff=cutoff, start=origin, format=format)
     dev_set = None if dev is None else _encode_like(dev, dataset, format)
     rules: list[Callback] = [Converged()] if converge else []
     if dev_set is not None:
@@ -104,18 +124,22 @@ def train(
 
     result = fit(
         dataset,
-        algorithm_name=algorithm,
+        algorithm_name=chosen,
         parameters=parameters,
         passes=passes,
-        seed=seed,
+        seed=1 if seed is None else seed,
+        start=None if origin is None else transplant(origin.weights, origin.layout, dataset.layout),
+        resume=state,
         score=score if dev_set is not None else None,
         callbacks=[*callbacks, *rules],
     )
-    provenance = {
+    if checkpoint is not None and result.checkpoint is not None:
+        result.checkpoint.save(checkpoint)
+    provenance: dict[str, Any] = {
         "adaptag": __version__,
-        "algorithm": algorithm,
+        "algorithm": chosen,
         "parameters": result.parameters,
-        "seed": seed,
+        "seed": state.seed if state else 1 if seed is None else seed,
         "cutoff": dataset.cutoff,
         "sentences": len(dataset),
         "tokens": dataset.n_tokens,
@@ -123,6 +147,8 @@ def train(
         "best_pass": result.best,
         "passes": [report.outcome() for report in result.history],
     }
+    if origin is not None:
+        provenance["start"] = dict(origin.provenance)
     return model(result.weights, provenance)
 
 
@@ -132,6 +158,7 @@ def encode(
     *,
     template: str | PathLike | Template | None = None,
     cutoff: int = 1,
+    start: Model | None = None,
     format: Format = None,  # noqa: A002
 ) -> Dataset:
     """Encode training data, so that it can be saved and trained on again and again.
@@ -143,10 +170,16 @@ def encode(
     if isinstance(data, Dataset):
         if template is not None or labels is not None or cutoff != 1:
             raise ParameterError("an encoded dataset has its template, labels and cutoff already")
+        if start is not None and not data.extends(start.index, start.labels):
+            raise ParameterError("the dataset was encoded without the model to start from")
         return data
     if not 1 <= cutoff <= MAX_CUTOFF:
         raise ParameterError(f"cutoff is {cutoff}; allowed: 1 to {MAX_CUTOFF}")
     corpus = _corpus(data if labels is None else _join(data, labels), format)
+    if start is not None:
+        if template is not None:
+            raise ParameterError("the model to start from has its template already")
+        return Dataset.grow(corpus, start.index, start.labels, cutoff)
     if isinstance(corpus, AttributeCorpus):
         chosen = Template.for_attributes()
         if template is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from pathlib import Path
 
@@ -11,7 +12,8 @@ from typer.testing import CliRunner
 import adaptag
 from adaptag.cli.main import app
 from adaptag.errors import ParameterError
-from adaptag.training.algorithms import BOUNDS, algorithms
+from adaptag.training.algorithms import algorithms
+from adaptag.training.declarations import AUTO, BOUNDS
 
 PAGES = Path(__file__).parents[2] / "docs" / "algorithms"
 SENTENCES = [
@@ -50,7 +52,8 @@ def test_has_a_page_that_names_its_parameters(algorithm):
 def test_says_what_it_is_for(algorithm):
     assert algorithm.objective
     assert algorithm.advice
-    assert algorithm.row
+    assert algorithm.passes >= 1
+    assert bool(algorithm.clock) == algorithm.online
 
 
 @every
@@ -66,14 +69,23 @@ def test_learns_a_toy_corpus_by_heart(algorithm):
 def test_parameters_have_help_and_bounds_around_their_default(parameter):
     assert parameter.help
     assert parameter.name.isidentifier()
-    whole, _, low, high, _ = BOUNDS.fullmatch(parameter.bounds).groups()
-    assert float(low) < float(high)
-    assert bool(whole) == parameter.integer
     assert parameter.check(parameter.default) == parameter.default
-    for outside in (float(low) - 1, float(high) + 1, float("nan")):
-        if outside not in (float(low), float(high)):
-            with pytest.raises(ParameterError, match=rf"^{parameter.name} is .*; allowed: "):
-                parameter.check(outside)
+    if parameter.choices:
+        assert [parameter.check(choice) for choice in parameter.choices] == [*parameter.choices]
+        assert [parameter.number(choice) for choice in parameter.choices] == [
+            *range(len(parameter.choices))
+        ]
+        outsiders = ["", "no such", 0]
+    else:
+        automatic, whole, _, low, high, _ = BOUNDS.fullmatch(parameter.bounds).groups()
+        assert float(low) < float(high)
+        assert bool(whole) == parameter.integer
+        assert bool(automatic) == parameter.automatic
+        outsiders = [x for x in (float(low) - 1, float(high) + 1) if math.isfinite(x)]
+        outsiders += [float("nan"), "no such", *([] if automatic else [AUTO])]
+    for outside in outsiders:
+        with pytest.raises(ParameterError, match=rf"^{parameter.name} is .*; allowed: "):
+            parameter.check(outside)
 
 
 @every
@@ -81,10 +93,11 @@ def test_shows_on_the_command_line(algorithm, help_text):
     listed = re.search(r"--algorithm -a \S+ (.*?) --", help_text).group(1)
     assert re.search(rf"\b{algorithm.name}\b", listed)
     for p in algorithm.parameters:
-        shown = f"{algorithm.name}: {p.help}; {p.bounds}, default {p.default:g}"
         option = re.search(rf" --{p.name} (.*?) (--|╰)", help_text)
         assert option, f"no option --{p.name}"
-        assert shown in option.group(1)
+        shown = re.escape(f"{p.help}; {p.bounds}, default {p.shown_default}")
+        users = rf"(^|[ ,]){re.escape(algorithm.name)}(, [a-z0-9-]+)*: {shown}"
+        assert re.search(users, option.group(1)), option.group(1)
 
 
 @every

@@ -152,10 +152,33 @@ def best_path(s: Scores) -> list[int]:
     return path[::-1]
 
 
+def lead(s: Scores) -> float:
+    """By how much the best path leads: its score minus that of the second best."""
+    to, onward = s.node.copy(), np.zeros_like(s.node)
+    for t in range(1, len(s.node)):
+        to[t] += (to[t - 1, :, None] + s.edge[t]).max(axis=0)
+    for t in range(len(s.node) - 1, 0, -1):
+        onward[t - 1] = (s.edge[t] + s.node[t] + onward[t]).max(axis=1)
+    through = to + onward  # of the best path with label y at t
+    best = through[0].max()
+    through[np.arange(len(s.node)), best_path(s)] = -np.inf
+    return float(best - through.max())
+
+
 def path_score(s: Scores, path: Sequence[int]) -> float:
     return float(
         sum(s.node[t, y] + (s.edge[t, path[t - 1], y] if t else 0.0) for t, y in enumerate(path))
     )
+
+
+def features(sentence: Sequence[Position], path: Sequence[int], zeros: Weights) -> Weights:
+    """φ(x, y): how often each feature fires on a path, times its values; added to zeros."""
+    for t, (position, y) in enumerate(zip(sentence, path, strict=True)):
+        for predicate, value in position:
+            zeros.node[predicate, y] += value
+            if t > 0:
+                zeros.edge[predicate, path[t - 1], y] += value
+    return zeros
 
 
 def loss_and_gradient(

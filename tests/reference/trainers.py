@@ -1,63 +1,464 @@
-"""The training algorithms as their papers print them: every weight is touched at every sample."""
+"""The training algorithms as their papers print them: every weight is touched at every update.
+
+An oracle is given a problem and the order of each pass, and yields an ``Update`` after each group
+of ``batch`` sentences. Inside, all weights are one vector w, as in the papers; N is the number of
+updates in a pass, t counts updates, and λ = 1 / (Nσ²). All sentences of a group are looked at
+before the update; their steps add up, but for CW, which takes their mean.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from statistics import NormalDist
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from tests.reference.crf import Weights, loss_and_gradient
+from tests.reference.crf import (
+    Weights,
+    best_path,
+    features,
+    forward_backward,
+    lead,
+    loss_and_gradient,
+    scores,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from numpy.typing import NDArray
+
+    from tests.reference.crf import Position, Scores
     from tests.reference.data import Problem
 
-    Oracle = Callable[..., Iterator[Weights]]
+    Vector = NDArray[np.float64]
+    Passes = Sequence[Sequence[int]]
+    Oracle = Callable[..., Iterator["Update"]]
 
 
-def stochastic_gradient(problem: Problem, i: int, w: Weights, sigma: float) -> Weights:
-    """∇{ log P(y_i | x_i, w) − ‖w‖² / (2nσ²) }."""
-    _, of_loss = loss_and_gradient(problem.sentences[i], problem.labels[i], w)
-    shrink = 1 / (len(problem) * sigma**2)
-    return problem.masked(Weights(*(-g - shrink * x for g, x in zip(of_loss, w, strict=True))))
+class Update(NamedTuple):
+    """What an update leaves, and the totals of its group, taken before it."""
+
+    weights: Weights  # as given back: averaged where the algorithm averages
+    loss: float
+    correct: float
+    tokens: int
+
+
+class Sample(NamedTuple):
+    """What one sentence gives at some weights."""
+
+    loss: float
+    correct: float
+    tokens: int
+    step: Vector  # its direction, or what it alone would add to w
+
+
+class Mistake(NamedTuple):
+    """The best path ŷ against the gold path y; where they are the same, x is 0."""
+
+    x: Vector  # φ(y) − φ(ŷ)
+    margin: float  # s(y) − s(ŷ)
+    hamming: int  # labels of ŷ that are wrong
+    tokens: int
+    clear: bool  # whether float32 finds the same ŷ
+
+    @property
+    def loss(self) -> float:
+        return self.hamming - self.margin
+
+    def decided(self) -> Mistake:
+        assert self.clear, "a near tie: take another seed"
+        return self
+
+    def sample(self, loss: float, step: Vector) -> Sample:
+        return Sample(max(0.0, loss), self.tokens - self.hamming, self.tokens, step)
+
+
+# ---- what they share ----------------------------------------------------------------------------
+
+
+def vector(problem: Problem, w: Weights) -> Vector:
+    """Weights as one vector; 0 for those that a predicate's kind does not have."""
+    return np.concatenate([part.ravel() for part in problem.masked(w)])
+
+
+def shaped(problem: Problem, w: Vector) -> Weights:
+    """The inverse of ``vector``."""
+    node, edge = problem.zeros()
+    return Weights(w[: node.size].reshape(node.shape), w[node.size :].reshape(edge.shape))
+
+
+def predicate_of_weight(problem: Problem) -> NDArray[np.int64]:
+    return np.concatenate([np.indices(part.shape)[0].ravel() for part in problem.zeros()])
+
+
+def phi(problem: Problem, sentence: Sequence[Position], path: Sequence[int]) -> Vector:
+    """φ(x, y)."""
+    return vector(problem, features(sentence, path, problem.zeros()))
+
+
+def groups(problem: Problem, passes: Passes, batch: float) -> Iterator[tuple[int, list[int]]]:
+    """Number and sentences of each update; sentences without tokens count nowhere."""
+    t = 0
+    for order in passes:
+        kept = [int(i) for i in order if problem.sentences[i]]
+        for first in range(0, len(kept), int(batch)):
+            yield t, kept[first : first + int(batch)]
+            t += 1
+
+
+def updates_per_pass(problem: Problem, batch: float) -> int:
+    """N."""
+    return -(-len(problem) // int(batch))
+
+
+def regularisation(problem: Problem, sigma: float, batch: float) -> float:
+    """λ."""
+    return 1 / (updates_per_pass(problem, batch) * sigma**2)
+
+
+def automatic_period(problem: Problem, batch: float, shrink: float) -> int:
+    """Updates between two regularisations: cheap, once in a pass, by no more than a quarter."""
+    n_updates = updates_per_pass(problem, batch)
+    firings = sum(len(position) for sentence in problem.sentences for position in sentence)
+    cheap = 8 * sum(problem.n_of_kind) * n_updates / max(1, firings)
+    return int(max(1, min(n_updates, cheap, 0.25 / shrink if shrink else np.inf)))
+
+
+def schedule_of(
+    problem: Problem, schedule: str, rate: float, decay: float, batch: float
+) -> Callable[[int], float]:
+    """γ_t."""
+    n_updates = updates_per_pass(problem, batch)
+    return {
+        "exponential": lambda t: rate * decay ** (t / n_updates),
+        "harmonic": lambda t: rate / (1 + t / n_updates),
+    }[schedule]
+
+
+def likelihood(problem: Problem, i: int, w: Vector) -> Sample:
+    """−log P(y_i | x_i, w), the sum of P(gold label), and ∇ log P."""
+    sentence, gold, weights = problem.sentences[i], problem.labels[i], shaped(problem, w)
+    loss, of_loss = loss_and_gradient(sentence, gold, weights)
+    node_p = forward_backward(scores(sentence, weights)).node
+    correct = sum(node_p[t, y] for t, y in enumerate(gold))
+    return Sample(loss, correct, len(gold), -vector(problem, of_loss))
+
+
+def mistake(problem: Problem, i: int, w: Vector, cost: float) -> Mistake:
+    """ŷ = argmax s(y') + cost · Hamming(y, y')."""
+    sentence, gold = problem.sentences[i], problem.labels[i]
+
+    def augmented(w: Vector) -> Scores:
+        s = scores(sentence, shaped(problem, w))
+        s.node[...] += cost
+        s.node[np.arange(len(gold)), gold] -= cost
+        return s
+
+    s = augmented(w)
+    found = best_path(s)
+    x = phi(problem, sentence, gold) - phi(problem, sentence, found)
+    hamming = sum(a != b for a, b in zip(gold, found, strict=True))
+    by = lead(s)
+    clear = by > 2e-5 or (by < 1e-12 and best_path(augmented(np.float64(np.float32(w)))) == found)
+    return Mistake(x, float(w @ x), hamming, len(gold), clear)
+
+
+def total(samples: Sequence[Sample]) -> Vector:
+    return np.sum([sample.step for sample in samples], axis=0)
+
+
+def update(problem: Problem, w: Vector, samples: Sequence[Sample]) -> Update:
+    loss, correct, tokens = (sum(column) for column in list(zip(*samples, strict=True))[:3])
+    return Update(shaped(problem, w), loss, correct, tokens)
+
+
+def averaged(updates: Iterator[Update], first: int = 0) -> Iterator[Update]:
+    """The mean of the weights after each update t ≥ first; until there is one, the weights."""
+    node, edge, count = 0.0, 0.0, 0
+    for t, one in enumerate(updates):
+        if t >= first:
+            node, edge, count = node + one.weights.node, edge + one.weights.edge, count + 1
+        yield one._replace(weights=Weights(node / count, edge / count)) if count else one
+
+
+# ---- likelihood ---------------------------------------------------------------------------------
 
 
 def adf(
     problem: Problem,
-    order: Sequence[int],
+    passes: Passes,
     *,
     rate: float,
     sigma: float,
     alpha: float,
     beta: float,
     window: float,
-) -> Iterator[Weights]:
-    """Figure 1 of Sun et al. (2014): the weights after each sample."""
-    q = int(window) or max(100, len(problem) // 10)
-    w = problem.zeros()
-    v, gamma = np.zeros(len(w.node)), np.full(len(w.node), rate)
-    for t, i in enumerate(order):
-        v[list({predicate for position in problem.sentences[i] for predicate, _ in position})] += 1
+    batch: float,
+) -> Iterator[Update]:
+    """Figure 1 of Sun et al. (2014); v counts sentences, a window is whole updates."""
+    q = max(1, (int(window) or max(100, len(problem) // 10)) // int(batch))
+    shrink, row = regularisation(problem, sigma, batch), predicate_of_weight(problem)
+    w = vector(problem, problem.zeros())
+    v, gamma = np.zeros(row.max() + 1), np.full(row.max() + 1, rate)
+    for t, group in groups(problem, passes, batch):
+        for i in group:
+            v[list({p for position in problem.sentences[i] for p, _ in position})] += 1
         if t > 0 and t % q == 0:
-            u = np.minimum(1, v / q)  # the first window holds q + 1 samples
+            u = np.minimum(1, v / (q * int(batch)))  # the first window holds q + 1 updates
             gamma = (alpha - u * (alpha - beta)) * gamma
             v = np.zeros_like(v)
-        g = stochastic_gradient(problem, i, w, sigma)
-        w = Weights(w.node + gamma[:, None] * g.node, w.edge + gamma[:, None, None] * g.edge)
-        yield w
+        samples = [likelihood(problem, i, w) for i in group]
+        w = w * (1 - shrink * gamma[row]) + gamma[row] * total(samples)
+        yield update(problem, w, samples)
 
 
 def sgd(
-    problem: Problem, order: Sequence[int], *, rate: float, sigma: float, decay: float
-) -> Iterator[Weights]:
-    """Tsuruoka et al. (2009), equation 6, with an L2 prior: the weights after each sample."""
-    w = problem.zeros()
-    for t, i in enumerate(order):
-        gamma = rate * decay ** (t / len(problem))
-        g = stochastic_gradient(problem, i, w, sigma)
-        w = Weights(w.node + gamma * g.node, w.edge + gamma * g.edge)
-        yield w
+    problem: Problem,
+    passes: Passes,
+    *,
+    rate: float,
+    sigma: float,
+    schedule: str,
+    decay: float,
+    period: float,
+    average: float,
+    batch: float,
+) -> Iterator[Update]:
+    """Tsuruoka et al. (2009), equations 5 and 6, with an L2 prior; or as Bordes et al. (2009)."""
+    if schedule == "bordes":
+        plain = scaled_sgd(problem, passes, 1.0, 1.0, rate, sigma, period, batch)
+    else:
+        rates = schedule_of(problem, schedule, rate, decay, batch)
+        plain = decayed_sgd(problem, passes, rates, sigma, batch)
+    first = (int(average) - 1) * updates_per_pass(problem, batch)
+    return averaged(plain, first) if average else plain
 
 
-ORACLES: dict[str, Oracle] = {"adf": adf, "sgd": sgd}
+def decayed_sgd(
+    problem: Problem, passes: Passes, rates: Callable[[int], float], sigma: float, batch: float
+) -> Iterator[Update]:
+    shrink = regularisation(problem, sigma, batch)
+    w = vector(problem, problem.zeros())
+    for t, group in groups(problem, passes, batch):
+        gamma = rates(t)
+        samples = [likelihood(problem, i, w) for i in group]
+        w = w * (1 - shrink * gamma) + gamma * total(samples)
+        yield update(problem, w, samples)
+
+
+def scaled_sgd(
+    problem: Problem,
+    passes: Passes,
+    scale: Vector | float,
+    largest: float,
+    rate: float,
+    sigma: float,
+    period: float,
+    batch: float,
+) -> Iterator[Update]:
+    """Bordes et al. (2009): a fixed diagonal B, at most ``largest``, and rare regularisation."""
+    shrink = regularisation(problem, sigma, batch)
+    every = int(period) or automatic_period(problem, batch, shrink * rate * largest)
+    w = vector(problem, problem.zeros())
+    for t, group in groups(problem, passes, batch):
+        eta = rate / (1 + shrink * rate * t)
+        samples = [likelihood(problem, i, w) for i in group]
+        w = w + eta * scale * total(samples)
+        if (t + 1) % every == 0:
+            w = w * (1 - every * shrink * eta * scale)
+        yield update(problem, w, samples)
+
+
+def madf(
+    problem: Problem,
+    passes: Passes,
+    *,
+    rate: float,
+    sigma: float,
+    lower: float,
+    upper: float,
+    period: float,
+    batch: float,
+) -> Iterator[Update]:
+    """He and Wang (2012), equations 14 and 15: B from how often the gold labels fire a feature."""
+    counts = vector(problem, problem.zeros())
+    for sentence, gold in zip(problem.sentences, problem.labels, strict=True):
+        fired = [[(predicate, 1.0) for predicate, _ in position] for position in sentence]
+        counts += phi(problem, fired, gold)
+    frequency = counts / sum(map(len, problem.labels))
+    scale = 1 / (1 / upper + (1 / lower - 1 / upper) * frequency)
+    return scaled_sgd(problem, passes, scale, upper, rate, sigma, period, batch)
+
+
+def sgd_l1(
+    problem: Problem,
+    passes: Passes,
+    *,
+    rate: float,
+    l1: float,
+    penalty: str,
+    schedule: str,
+    decay: float,
+    batch: float,
+) -> Iterator[Update]:
+    """Tsuruoka et al. (2009): sections 3.1 (naive, clipping) and 3.2 (Figure 2)."""
+    rates = schedule_of(problem, schedule, rate, decay, batch)
+    w = vector(problem, problem.zeros())
+    u, q = 0.0, np.zeros_like(w)  # the penalty that a weight could have had, and has had
+    for t, group in groups(problem, passes, batch):
+        eta = rates(t)
+        delta = eta * l1 / updates_per_pass(problem, batch)
+        samples = [likelihood(problem, i, w) for i in group]
+        z = w + eta * total(samples)
+        if penalty == "naive":
+            near = (w != 0) & (abs(w) < 2e-7)  # float32 may find another sign
+            assert not near.any() or delta < 5e-7, "nearly 0: take another seed"
+            w = z - delta * np.sign(w)
+        elif penalty == "clipping":
+            w = np.where(z > 0, np.maximum(0, z - delta), np.minimum(0, z + delta))
+        else:
+            u += delta
+            w = np.where(z > 0, np.maximum(0, z - (u + q)), z)
+            w = np.where(z < 0, np.minimum(0, z + (u - q)), w)
+            q = q + (w - z)
+        yield update(problem, w, samples)
+
+
+def dca(
+    problem: Problem, passes: Passes, *, aggressiveness: float, batch: float
+) -> Iterator[Update]:
+    """Martins et al. (2010) for CRFs: He and Wang (2012), equations 8 and 9."""
+
+    def sample(i: int, w: Vector) -> Sample:
+        one = likelihood(problem, i, w)
+        square = one.step @ one.step
+        tau = min(aggressiveness, one.loss / square) if square > 0 else 0.0
+        return one._replace(step=tau * one.step)
+
+    return averaged(additive(problem, passes, batch, sample))
+
+
+# ---- best paths ---------------------------------------------------------------------------------
+
+
+def additive(
+    problem: Problem,
+    passes: Passes,
+    batch: float,
+    sample: Callable[[int, Vector], Sample],
+) -> Iterator[Update]:
+    """To w comes what each sentence would add."""
+    w = vector(problem, problem.zeros())
+    for _, group in groups(problem, passes, batch):
+        samples = [sample(i, w) for i in group]
+        w = w + total(samples)
+        yield update(problem, w, samples)
+
+
+def perceptron(problem: Problem, passes: Passes, *, batch: float) -> Iterator[Update]:
+    """Collins (2002), Figure 1."""
+
+    def sample(i: int, w: Vector) -> Sample:
+        m = mistake(problem, i, w, cost=0).decided()
+        return m.sample(-m.margin, m.x)
+
+    return additive(problem, passes, batch, sample)
+
+
+def averaged_perceptron(problem: Problem, passes: Passes, *, batch: float) -> Iterator[Update]:
+    """Collins (2002), section 2.3."""
+    return averaged(perceptron(problem, passes, batch=batch))
+
+
+def pa(
+    problem: Problem, passes: Passes, *, aggressiveness: float, variant: str, batch: float
+) -> Iterator[Update]:
+    """Crammer et al. (2006), Figure 1; He and Wang (2012), equations 3 to 6."""
+    c = aggressiveness
+
+    def sample(i: int, w: Vector) -> Sample:
+        m = mistake(problem, i, w, cost=1)
+        if m.loss > 2e-5:  # below, ties with the gold path are common, and the step is next to 0
+            m.decided()
+        square = m.x @ m.x
+        if square == 0:
+            return m.sample(m.loss, m.x)
+        tau = {
+            "pa": m.loss / square,
+            "pa-1": min(c, m.loss / square),
+            "pa-2": m.loss / (square + 1 / (2 * c)),
+        }[variant]
+        return m.sample(m.loss, tau * m.x)
+
+    return averaged(additive(problem, passes, batch, sample))
+
+
+def confident(
+    problem: Problem,
+    passes: Passes,
+    variance: float,
+    batch: float,
+    rule: Callable[[Mistake, float], tuple[float, float]],
+    *,
+    mean: bool = False,
+) -> Iterator[Update]:
+    """A variance Σ for each weight: w ← w + α Σ∘x, 1/Σ ← 1/Σ + β x²; a rule gives α and β.
+
+    All rules of a group are asked at the weights and variances before it.
+    """
+    w = vector(problem, problem.zeros())
+    sigma = np.full_like(w, variance)
+    for _, group in groups(problem, passes, batch):
+        mistakes = [mistake(problem, i, w, cost=1).decided() for i in group]
+        steps = [rule(m, float(sigma @ m.x**2)) for m in mistakes]
+        share = 1 / len(group) if mean else 1
+        for m, (alpha, beta) in zip(mistakes, steps, strict=True):
+            w = w + share * alpha * sigma * m.x
+            sigma = 1 / (1 / sigma + share * beta * m.x**2)
+        yield update(problem, w, [m.sample(m.loss, m.x) for m in mistakes])
+
+
+def arow(
+    problem: Problem, passes: Passes, *, variance: float, gamma: float, batch: float
+) -> Iterator[Update]:
+    """Crammer, Kulesza, Dredze (2009), Figure 1, with the Hamming distance for the margin of 1."""
+
+    def rule(m: Mistake, v: float) -> tuple[float, float]:
+        return m.loss / (v + gamma), 1 / gamma
+
+    return confident(problem, passes, variance, batch, rule)
+
+
+def cw(
+    problem: Problem, passes: Passes, *, variance: float, confidence: float, batch: float
+) -> Iterator[Update]:
+    """Crammer, Dredze, Pereira (2008): "CW-Stdev"."""
+    phi = NormalDist().inv_cdf(confidence)
+    psi, xi = 1 + phi**2 / 2, 1 + phi**2
+
+    def rule(m: Mistake, v: float) -> tuple[float, float]:
+        if v == 0:
+            return 0.0, 0.0
+        root = np.sqrt(m.margin**2 * phi**4 / 4 + v * phi**2 * xi)
+        alpha = max(0.0, (-m.margin * psi + root) / (v * xi))
+        # √u = ½ (−αvφ + √(α²v²φ² + 4v)), without the difference
+        root_u = 2 * v / (alpha * v * phi + np.sqrt(alpha**2 * v**2 * phi**2 + 4 * v))
+        return alpha, alpha * phi / root_u
+
+    return confident(problem, passes, variance, batch, rule, mean=True)
+
+
+ORACLES: dict[str, Oracle] = {
+    "adf": adf,
+    "madf": madf,
+    "sgd": sgd,
+    "sgd-l1": sgd_l1,
+    "perceptron": perceptron,
+    "averaged-perceptron": averaged_perceptron,
+    "pa": pa,
+    "dca": dca,
+    "arow": arow,
+    "cw": cw,
+}

@@ -23,6 +23,7 @@ import rich.table  # noqa: F401  once, for all children
 import adaptag
 from adaptag._native import core
 from adaptag.cli.inspect import inspect
+from adaptag.corpus.columns import ColumnCorpus
 from adaptag.dataset.encoded import index_to_file
 from adaptag.errors import AdaptagError, ModelError
 from adaptag.storage.tensors import write_tensors
@@ -325,6 +326,7 @@ def uses(loaded, path):
     if not np.isfinite(loaded.weights).all() or abs(loaded.weights).max() > 1e30:
         yield "long nbest", lambda: loaded.nbest(TRIED[-1], 3)
     yield "tag_all", lambda: loaded.tag_all(TRIED)
+    yield "grow", lambda: loaded.index.grow(ColumnCorpus.from_sentences(TRIED))
     for p in range(loaded.index.n_predicates):
         yield "name", lambda p=p: loaded.index.name(p).encode(errors="replace")
     yield "inspect", look

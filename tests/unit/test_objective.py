@@ -4,36 +4,29 @@ import numpy as np
 import pytest
 
 from adaptag._native import core
-from tests.reference.crf import Weights, loss_and_gradient
-from tests.reference.data import KINDS, random_problem
+from tests.reference.batch import total_loss
+from tests.reference.data import KINDS, Problem, random_problem
 
 
-def core_objective(problem, weights, begin=0.0):
+def core_objective(problem, weights, begin=0.0, threads=1):
     layout = problem.dataset.layout
     gradient = np.full(layout.n_weights, begin)
-    return core.objective(layout, problem.native, problem.pack(weights), gradient), gradient
-
-
-def oracle_objective(problem, weights):
-    loss, total = 0.0, problem.zeros()
-    for sentence, gold in zip(problem.sentences, problem.labels, strict=True):
-        one, gradient = loss_and_gradient(sentence, gold, weights)
-        loss += one
-        total = Weights(*(a + b for a, b in zip(total, gradient, strict=True)))
-    return loss, problem.masked(total)
+    loss, _, _ = core.objective(layout, problem.native, problem.pack(weights), gradient, threads)
+    return loss, gradient
 
 
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 4, 5, 9, 17, 30])
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("values", [False, True])
 @pytest.mark.parametrize("scale", [1, 100])
-def test_loss_and_gradient_equal_the_oracle(n_labels, kind, values, scale):
+@pytest.mark.parametrize("threads", [1, 3])
+def test_loss_and_gradient_equal_the_oracle(n_labels, kind, values, scale, threads):
     problem = random_problem(
         n_labels, n_labels, KINDS[kind], n_sentences=6, values=values, edges_at_start=True
     )
     weights = problem.random_weights(n_labels, scale)
-    loss, flat = core_objective(problem, weights)
-    expected, gradient = oracle_objective(problem, weights)
+    loss, flat = core_objective(problem, weights, threads=threads)
+    expected, gradient = total_loss(problem, weights)
     assert loss == pytest.approx(expected, rel=2e-6, abs=2e-6)
     np.testing.assert_allclose(flat, problem.pack(gradient, np.float64), rtol=1e-5, atol=1e-5)
     assert not problem.padding(flat).any()
@@ -54,22 +47,74 @@ def test_gradient_equals_finite_differences(n_labels, kind):
             losses = []
             for moved in (here + h, here - h):
                 w[where] = moved
-                losses.append(oracle_objective(problem, weights)[0])
+                losses.append(total_loss(problem, weights)[0])
             w[where] = here
             differences[where] = (losses[0] - losses[1]) / (2 * h)
         np.testing.assert_allclose(part, differences, atol=5e-6)
 
 
-def test_gradient_is_added():
+@pytest.mark.parametrize("threads", [1, 2])
+def test_gradient_is_added(threads):
     problem = random_problem(1, 3)
     weights = problem.random_weights(1)
-    _, once = core_objective(problem, weights)
-    _, added = core_objective(problem, weights, begin=1.0)
+    _, once = core_objective(problem, weights, threads=threads)
+    _, added = core_objective(problem, weights, begin=1.0, threads=threads)
     np.testing.assert_allclose(added, once + 1, rtol=1e-12)
 
 
-def test_without_sentences_the_loss_is_zero():
+@pytest.mark.parametrize("threads", [1, 2])
+def test_without_sentences_the_loss_is_zero(threads):
     problem = random_problem(1, 3, n_sentences=0)
-    loss, gradient = core_objective(problem, problem.random_weights(1))
+    loss, gradient = core_objective(problem, problem.random_weights(1), threads=threads)
     assert loss == 0
     assert not gradient.any()
+
+
+@pytest.mark.parametrize("n_labels", [3, 5, 30])
+@pytest.mark.parametrize("n_sentences", [1, 2, 5, 40])
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_threads_agree(n_labels, n_sentences, threads):
+    problem = random_problem(n_sentences, n_labels, n_sentences=n_sentences)
+    weights = problem.random_weights(1)
+    loss, gradient = core_objective(problem, weights)
+    shared_loss, shared = core_objective(problem, weights, threads=threads)
+    assert shared_loss == pytest.approx(loss, rel=1e-9)
+    np.testing.assert_allclose(shared, gradient, rtol=1e-9, atol=1e-12)
+    again_loss, again = core_objective(problem, weights, threads=threads)
+    assert again_loss == shared_loss
+    np.testing.assert_array_equal(again, shared)
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+def test_empty_sentences_do_not_count(threads):
+    full = random_problem(1, 3, n_sentences=4)
+    sentences, labels = [[], []], [[], []]
+    for sentence, gold in zip(full.sentences, full.labels, strict=True):
+        sentences += [sentence, [], []]
+        labels += [gold, [], []]
+    problem = Problem(full.n_labels, full.n_of_kind, sentences, labels)
+    weights = problem.random_weights(1)
+    loss, gradient = core_objective(problem, weights, threads=threads)
+    expected_loss, expected = core_objective(full, weights)
+    assert loss == pytest.approx(expected_loss, rel=1e-9)
+    np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-12)
+    only_empty = Problem(full.n_labels, full.n_of_kind, [[], [], []], [[], [], []])
+    assert core_objective(only_empty, weights, threads=threads)[0] == 0
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3, 7])
+@pytest.mark.parametrize("bad", [0, 3, 6])
+def test_what_a_thread_throws_reaches_the_caller(threads, bad):
+    sentences = [[[(int(i == bad), 1.0)]] for i in range(7)]
+    problem = Problem(3, (2, 0, 0), sentences, [[0]] * 7)
+    weights = problem.zeros()
+    weights.node[1] = -1e30  # as if forbidden, all labels
+    with pytest.raises(ValueError, match="no label sequence"):
+        core_objective(problem, weights, threads=threads)
+
+
+@pytest.mark.parametrize("threads", [0, -1])
+def test_at_least_one_thread_is_needed(threads):
+    problem = random_problem(1, 3)
+    with pytest.raises(ValueError, match="threads: at least 1"):
+        core_objective(problem, problem.random_weights(1), threads=threads)

@@ -13,8 +13,9 @@ from adaptag.errors import AdaptagError, ParameterError
 from adaptag.training import loop
 from adaptag.training.algorithms import algorithm
 from adaptag.training.callbacks import Callback, Converged, EarlyStopping, PassReport
-from adaptag.training.loop import Trainer, fit
-from tests.reference.data import random_problem
+from adaptag.training.loop import fit
+from adaptag.training.online import Trainer
+from tests.reference.data import Problem, random_problem
 
 SENTENCES = [["the", "cat", "sat"], ["a", "dog"], ["it", "sat"], ["the", "dog", "saw", "it"]] * 3
 LABELS = [["D", "N", "V"], ["D", "N"], ["P", "V"], ["D", "N", "V", "P"]] * 3
@@ -251,18 +252,18 @@ def test_other_errors_are_passed_on(dataset):
     ("algorithm_name", "parameters", "message"),
     [
         ("adff", {}, r"^unknown algorithm 'adff'; did you mean 'adf'\?$"),
-        ("lbfgs-b", {}, r"^unknown algorithm 'lbfgs-b'; allowed: adf, .*sgd"),
+        ("genetic", {}, r"^unknown algorithm 'genetic'; allowed: adf, .*sgd"),
         ("adf", {"sigmas": 1}, r"^adf: unknown parameter 'sigmas'; did you mean 'sigma'\?$"),
-        ("sgd", {"window": 1}, r"^sgd: unknown parameter 'window'; allowed: decay, rate, sigma$"),
+        ("sgd", {"window": 1}, r"^sgd: unknown parameter 'window'; allowed: average, b"),
         ("adf", {"alpha": 1.0}, r"^alpha is 1\.0; allowed: \(0, 1\)$"),
         ("adf", {"beta": 0}, r"^beta is 0; allowed: \(0, 1\)$"),
-        ("adf", {"rate": -1}, r"^rate is -1; allowed: \(0, inf\)$"),
-        ("adf", {"rate": math.inf}, r"^rate is inf; allowed: \(0, inf\)$"),
+        ("adf", {"rate": -1}, r"^rate is -1; allowed: auto or \(0, inf\)$"),
+        ("adf", {"rate": math.inf}, r"^rate is inf; allowed: auto or \(0, inf\)$"),
         ("adf", {"sigma": math.nan}, r"^sigma is nan; allowed: \(0, inf\]$"),
         ("adf", {"window": 2.5}, r"^window is 2\.5; allowed: integer \[0, inf\)$"),
         ("adf", {"window": -1}, r"^window is -1; allowed: integer \[0, inf\)$"),
-        ("adf", {"rate": "fast"}, r"^rate is 'fast'; allowed: \(0, inf\)$"),
-        ("adf", {"rate": None}, r"^rate is None; allowed: \(0, inf\)$"),
+        ("adf", {"rate": "fast"}, r"^rate is 'fast'; allowed: auto or \(0, inf\)$"),
+        ("adf", {"rate": None}, r"^rate is None; allowed: auto or \(0, inf\)$"),
         ("sgd", {"decay": 1.01}, r"^decay is 1\.01; allowed: \(0, 1\]$"),
     ],
 )
@@ -299,7 +300,14 @@ def test_provenance():
     assert dict(model.provenance) == {
         "adaptag": version("adaptag"),
         "algorithm": "adf",
-        "parameters": {"rate": 0.1, "sigma": 2.0, "alpha": 0.995, "beta": 0.6, "window": 4.0},
+        "parameters": {
+            "rate": 0.1,
+            "sigma": 2.0,
+            "alpha": 0.995,
+            "beta": 0.6,
+            "window": 4.0,
+            "batch": 1.0,
+        },
         "seed": 5,
         "cutoff": 1,
         "sentences": 12,
@@ -406,3 +414,15 @@ def test_an_unknown_argument_is_an_unknown_parameter():
         train(pases=3)
     own = set(inspect.signature(adaptag.train).parameters)
     assert not own & {p.name for a in adaptag.algorithms().values() for p in a.parameters}
+
+
+@pytest.mark.parametrize("slice_tokens", [1, 10, 1000])
+def test_empty_sentences_do_not_shift_batches(monkeypatch, slice_tokens):
+    problem = random_problem(3, 3, n_sentences=30)
+    sentences = [s if i % 4 else [] for i, s in enumerate(problem.sentences)]
+    labels = [y if i % 4 else [] for i, y in enumerate(problem.labels)]
+    thinned = Problem(3, problem.n_of_kind, sentences, labels).dataset
+    given = {"algorithm_name": "sgd", "parameters": {"batch": 3}, "passes": 2}
+    expected = fit(thinned, **given).weights
+    monkeypatch.setattr(loop, "SLICE_TOKENS", slice_tokens)
+    assert fit(thinned, **given).weights.tobytes() == expected.tobytes()

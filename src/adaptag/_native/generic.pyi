@@ -1,7 +1,7 @@
 """Types of the core; all its builds have the same face. Bound in ``cpp/bindings.cpp``."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,7 +46,18 @@ class Program:
     ) -> None: ...
 
 class IndexBuilder:
+    @overload
     def __init__(self, program: Program) -> None: ...
+    @overload
+    def __init__(
+        self,
+        program: Program,
+        vocabulary_bytes: _Bytes,
+        vocabulary_offsets: NDArray[np.uint32],
+        derived: NDArray[np.uint32],
+        keys: NDArray[np.uint32],
+        n_of_kind: tuple[int, int, int],
+    ) -> None: ...
     def add_columns(self, text: _Bytes, cells: _Cells, sentences: _Offsets) -> None: ...
     def add_attributes(
         self,
@@ -109,18 +120,23 @@ class Training:
         self,
         algorithm: str,
         layout: Layout,
+        dataset: Dataset,
         values: list[float],
-        n_samples: int,
         weights: NDArray[np.float32],
+        shadow: NDArray[np.float32],
         rows: _Bytes,
         clock: _Bytes,
     ) -> None: ...
     def run(self, dataset: Dataset, order: NDArray[np.uint32]) -> tuple[float, float, int]: ...
-    def flush(self) -> None: ...
+    def read(self, out: NDArray[np.float32]) -> None: ...
 
 def objective(
-    layout: Layout, dataset: Dataset, weights: NDArray[np.float32], gradient: NDArray[np.float64]
-) -> float: ...
+    layout: Layout,
+    dataset: Dataset,
+    weights: NDArray[np.float32],
+    gradient: NDArray[np.float64] | None,
+    threads: int,
+) -> tuple[float, float, int]: ...
 
 class Decoder:
     def __init__(

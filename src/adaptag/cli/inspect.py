@@ -40,6 +40,8 @@ def _summary(console: Console, model: Model, path: Path) -> None:
 
     origin = dict(model.provenance)
     passes = origin.pop("passes", [])
+    if isinstance(start := origin.get("start"), dict):
+        origin["start"] = f"a model of {start.get('algorithm')}, {start.get('sentences')} sentences"
     node, both, edge = model.index.n_of_kind
     size = path.stat().st_size
     facts: dict[str, object] = {

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from adaptag.cli.algorithms import algorithms
 from adaptag.cli.demo import demo
 from adaptag.cli.encode import encode
 from adaptag.cli.evaluate import evaluate
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, tag, evaluate, inspect, encode, demo):
+for command in (train, tag, evaluate, inspect, encode, algorithms, demo):
     app.command()(command)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from adaptag._native import core
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.errors import CorpusError, ModelError
@@ -16,7 +18,6 @@ from adaptag.storage.tensors import read_tensors, write_tensors
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from adaptag.features.index import Corpus
@@ -61,10 +62,38 @@ class Dataset:
         return cls(index, encoded, labels, tuple(names), cutoff)
 
     @classmethod
+    def grow(
+        cls, corpus: Corpus, index: FeatureIndex, label_names: Sequence[str], cutoff: int = 1
+    ) -> Dataset:
+        """Encode more training data; labels and features unknown so far are added behind.
+
+        The cutoff is that of new features; see ``FeatureIndex.grow``.
+        """
+        index.check(corpus, labelled=True)
+        labels, names = corpus.number_labels(label_names)
+        grown, encoded = index.grow(corpus, cutoff)
+        return cls(grown, encoded, labels, tuple(names), cutoff)
+
+    @classmethod
     def encode(cls, corpus: Corpus, index: FeatureIndex, label_names: Sequence[str]) -> Dataset:
         """Encode evaluation data with a given index; labels unknown so far are added behind."""
+        index.check(corpus, labelled=True)
         labels, names = corpus.number_labels(label_names)
         return cls(index, index.encode(corpus), labels, tuple(names))
+
+    def select(self, sentences: NDArray[np.int64]) -> Dataset:
+        """The dataset of some of the sentences, in this order; the index stays whole."""
+        e = self.encoded
+        tokens, starts = _spread(e.sentences, sentences)
+        features, positions = _spread(e.positions, tokens)
+        values = None if e.values is None else e.values[features]
+        encoded = Encoded(starts, positions, e.predicates[features], values)
+        return Dataset(self.index, encoded, self.labels[tokens], self.label_names, self.cutoff)
+
+    def extends(self, index: FeatureIndex, label_names: Sequence[str]) -> bool:
+        """Whether these labels and features are those given, then new ones."""
+        known = self.label_names[: len(label_names)] == tuple(label_names)
+        return known and self.index.extends(index)
 
     def __len__(self) -> int:
         """Count the sentences."""
@@ -125,6 +154,16 @@ class Dataset:
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise ModelError(f"{path}: malformed dataset: {error}") from None
         return dataset
+
+
+def _spread(
+    offsets: NDArray[np.int64], chosen: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number all items of the chosen groups, and give the offsets of the groups among them."""
+    lengths = np.diff(offsets)[chosen]
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    items = np.arange(ends[-1]) + np.repeat(offsets[chosen] - ends[:-1], lengths)
+    return items, ends
 
 
 def index_to_file(index: FeatureIndex) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

@@ -72,7 +72,34 @@ class FeatureIndex:
         cls, corpus: Corpus, template: Template, cutoff: int = 1
     ) -> tuple[FeatureIndex, Encoded]:
         """Number all predicates seen at least ``cutoff`` times, and encode the corpus."""
-        builder = core.IndexBuilder(template.program())
+        return cls._finish(core.IndexBuilder(template.program()), corpus, template, cutoff)
+
+    def grow(self, corpus: Corpus, cutoff: int = 1) -> tuple[FeatureIndex, Encoded]:
+        """Add the new predicates seen at least ``cutoff`` times, and encode the corpus.
+
+        Within each kind, the predicates known so far come first, in their order, then the new ones
+        by falling frequency. Where none is new, the index stays this one.
+        """
+        self.check(corpus)
+        try:
+            builder = core.IndexBuilder(
+                self.template.program(),
+                self.tensors["vocabulary_bytes"],
+                self.tensors["vocabulary_offsets"],
+                self.tensors["derived"],
+                self.tensors["keys"],
+                self.n_of_kind,
+            )
+        except ValueError as error:
+            raise ModelError(f"malformed feature index: {error}") from None
+        grown, encoded = self._finish(builder, corpus, self.template, cutoff)
+        return (self if grown.n_of_kind == self.n_of_kind else grown), encoded
+
+    @classmethod
+    def _finish(
+        cls, builder: core.IndexBuilder, corpus: Corpus, template: Template, cutoff: int
+    ) -> tuple[FeatureIndex, Encoded]:
+        """Count and number the predicates of a corpus."""
         if isinstance(corpus, AttributeCorpus):
             builder.add_attributes(
                 corpus.text, corpus.cells, corpus.values, corpus.positions, corpus.sentences
@@ -89,31 +116,51 @@ class FeatureIndex:
 
     def encode(self, corpus: Corpus) -> Encoded:
         """Find the predicates of a corpus; those that training never saw are left out."""
+        self.check(corpus)
         if isinstance(corpus, AttributeCorpus):
-            if not self.template.attributes:
-                raise CorpusError(
-                    f"{corpus.name}: holds attributes; the model's template needs columns"
-                )
             positions, predicates, values = self.native.encode_attributes(
                 corpus.text, corpus.cells, corpus.values, corpus.positions, corpus.sentences
             )
             return Encoded(corpus.sentences, positions, predicates, values)
-        self.check_columns(corpus)
         positions, predicates = self.native.encode_columns(
             corpus.text, corpus.cells, corpus.sentences
         )
         return Encoded(corpus.sentences, positions, predicates, None)
 
-    def check_columns(self, corpus: ColumnCorpus) -> None:
-        """Raise unless the corpus has the columns that the template asks for."""
+    def check(self, corpus: Corpus, *, labelled: bool = False) -> None:
+        """Raise unless the corpus holds what the template asks for, and labels where needed."""
+        if not isinstance(corpus, AttributeCorpus):
+            self.check_columns(corpus, labelled=labelled)
+        elif not self.template.attributes:
+            raise CorpusError(
+                f"{corpus.name}: holds attributes; the model's template needs columns"
+            )
+
+    def check_columns(self, corpus: ColumnCorpus, *, labelled: bool = False) -> None:
+        """Raise unless the corpus has the columns that the template asks for, and the label's."""
         if self.template.attributes:
             raise CorpusError(f"{corpus.name}: holds columns; the model was trained on attributes")
-        if corpus.n_tokens and corpus.n_columns < self.template.n_columns:
+        if corpus.n_tokens and corpus.n_columns < self.template.n_columns + labelled:
             where = f":{corpus.lines[0]}" if len(corpus.lines) else ""
+            label = " and one for the label" if labelled else ""
             raise CorpusError(
                 f"{corpus.name}{where}: {corpus.n_columns} columns; "
-                f"the model's template needs {self.template.n_columns}"
+                f"the model's template needs {self.template.n_columns}{label}"
             )
+
+    def extends(self, other: FeatureIndex) -> bool:
+        """Whether this index has grown from the other one, or is the same."""
+        if self.template != other.template:
+            return False
+        ours, theirs = self.tensors, other.tensors
+        n_bytes = len(theirs["vocabulary_bytes"])
+        same = bool((ours["vocabulary_bytes"][:n_bytes] == theirs["vocabulary_bytes"]).all())
+        our_begin = their_begin = 0
+        for n_ours, n_theirs in zip(self.n_of_kind, other.n_of_kind, strict=True):
+            our_keys = ours["keys"][our_begin : our_begin + n_ours][:n_theirs]
+            same &= np.array_equal(our_keys, theirs["keys"][their_begin : their_begin + n_theirs])
+            our_begin, their_begin = our_begin + n_ours, their_begin + n_theirs
+        return same
 
     @property
     def n_predicates(self) -> int:

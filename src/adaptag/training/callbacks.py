@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -34,6 +34,10 @@ class PassReport:
     def score(self) -> float:
         """The score that stopping rules watch: on development data, else on training data."""
         return self.accuracy if self.dev_score is None else self.dev_score
+
+    def scored(self, dev_score: float) -> PassReport:
+        """The same pass with its score on development data."""
+        return replace(self, dev_score=dev_score)
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, ready for JSON."""

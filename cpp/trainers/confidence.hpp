@@ -1,0 +1,91 @@
+// Weights as a Gaussian with a diagonal covariance Σ: what CW and AROW share.
+//
+//   ŷ = argmax s(y | x_i) + Hamming(y_i, y),   Δ = φ(x_i, y_i) − φ(x_i, ŷ),
+//   M = wᵀΔ,   V = ΔᵀΣΔ,   w ← w + αΣΔ,   Σ⁻¹ ← Σ⁻¹ + κ diag(Δ²)
+//
+// The rules differ in α and κ, and in whether the steps of a mini-batch add up or are averaged. The
+// shadow holds Σ⁻¹ − 1/σ₀, which starts at 0.
+#pragma once
+
+#include "trainer.hpp"
+
+namespace adaptag {
+
+template <class Rule>
+class Confidence {
+ public:
+  static constexpr bool sparse = true;
+  struct Row {};
+  struct Clock {
+    uint64_t step;  // t
+  };
+
+  static Declaration declaration() {
+    return {Rule::name,
+            Rule::objective,
+            Rule::advice,
+            10,
+            {{"variance", 1.0, "(0, inf)", "initial variance of every weight"},
+             Rule::parameter,
+             batch_parameter},
+            {},
+            {{"step", "uint64"}},
+            "precision"};
+  }
+
+  Confidence(Values v, const Task&, State<Row, Clock> state)
+      : initial_(float(1 / v[0])), rule_(v[1]), state_(state) {}
+
+  void begin(size_t size) { share_ = Rule::takes_mean ? 1.0f / float(size) : 1.0f; }
+  void end() { ++state_.clock->step; }
+  void prefetch(uint32_t) const {}
+
+  template <int W>
+  Totals direction(Lattice<W>& lattice, const int32_t* gold) {
+    margin_ = margin_direction(lattice, gold, 1);
+    return margin_.totals;
+  }
+
+  template <class Ops, int W>
+  Step step(const Ops& ops, const Gathered<W>& delta) const {
+    if (margin_.wrong == 0) return {};
+    double variance = 0;  // V
+    delta.for_each([&](uint32_t, size_t i, const float* x, int n) {
+      for_each_vector(ops, n, [&](int j) {
+        const auto v = Ops::load(x + j);
+        variance += Ops::sum(v * v / precision(ops, i + j));
+      });
+    });
+    return variance > 0 ? rule_.step(margin_.score, variance, margin_.wrong) : Step{};
+  }
+
+  template <class Ops>
+  void update(const Ops& ops, uint32_t, size_t i, const float* delta, int n, Step step) {
+    for_each_vector(ops, n, [&](int j) {
+      float* const w = state_.weights + i + j;
+      float* const p = state_.shadow + i + j;
+      const auto x = Ops::load(delta + j);
+      Ops::store(w, Ops::load(w) + x * (step.weights * share_) / precision(ops, i + j));
+      Ops::store(p, Ops::load(p) + x * x * (step.precision * share_));
+    });
+  }
+
+  template <class Ops>
+  void read(const Ops&, uint32_t, size_t i, int n, float* out) const {
+    std::copy_n(state_.weights + i, n, out);
+  }
+
+ private:
+  template <class Ops>
+  typename Ops::V precision(const Ops&, size_t i) const {
+    return Ops::load(state_.shadow + i) + initial_;
+  }
+
+  const float initial_;  // 1/σ₀
+  const Rule rule_;
+  const State<Row, Clock> state_;
+  float share_ = 1;  // of a sentence's step in a mini-batch
+  Margin margin_;    // of the sentence at hand
+};
+
+}  // namespace adaptag

@@ -1,0 +1,75 @@
+// Passive-aggressive: the smallest change that gives the sentence its margin.
+// Crammer, Dekel, Keshet, Shalev-Shwartz, Singer (2006); He, Wang (2012), equations 2 to 6.
+//
+//   ŷ = argmax s(y | x_i) + Hamming(y_i, y),   Δ = φ(x_i, y_i) − φ(x_i, ŷ),
+//   ℓ = Hamming(y_i, ŷ) − wᵀΔ,                 w ← w + τΔ,
+//   τ = min(C, ℓ / ‖Δ‖²)  (PA-I),   ℓ / ‖Δ‖²  (PA),   ℓ / (‖Δ‖² + 1/(2C))  (PA-II)
+//
+// Gives the mean of the weights after every update.
+#pragma once
+
+#include "average.hpp"
+
+namespace adaptag {
+
+class Pa {
+ public:
+  static constexpr bool sparse = true;
+  using Row = Average::Row;
+  using Clock = Average::Clock;
+
+  static Declaration declaration() {
+    return {"pa",
+            "the hinge loss under the Hamming cost; gives the mean of all weights on the way",
+            "Margins without a learning rate; fast passes, no probabilities to speak of.",
+            10,
+            {{"aggressiveness", 0.1, "(0, inf)", "largest step C (pa-1), or its softness (pa-2)"},
+             {"variant", 0, "pa-1 | pa | pa-2", "how noise is met: a limit, not at all, softly"},
+             batch_parameter},
+            Average::row_fields(),
+            Average::clock_fields(),
+            "sum"};
+  }
+
+  Pa(Values v, const Task& task, State<Row, Clock> state)
+      : c_(v[0]), variant_(Variant(int(v[1]))), average_(task.layout, state) {}
+
+  void begin(size_t) { average_.begin(); }
+  void end() { average_.end(); }
+  void prefetch(uint32_t id) const { average_.prefetch(id); }
+
+  template <int W>
+  Totals direction(Lattice<W>& lattice, const int32_t* gold) {
+    const Totals totals = margin_direction(lattice, gold, 1).totals;
+    loss_ = totals.loss;
+    return totals;
+  }
+
+  template <class Ops, int W>
+  Step step(const Ops&, const Gathered<W>& delta) const {
+    const double norm = loss_ > 0 ? delta.squared_norm() : 0;
+    if (norm == 0) return {};
+    if (variant_ == pa_2) return {float(loss_ / (norm + 1 / (2 * c_)))};
+    return {float(variant_ == pa ? loss_ / norm : std::min(c_, loss_ / norm))};
+  }
+
+  template <class Ops>
+  void update(const Ops& ops, uint32_t id, size_t i, const float* delta, int n, Step step) {
+    average_.add(ops, id, i, delta, n, step.weights);
+  }
+
+  template <class Ops>
+  void read(const Ops& ops, uint32_t id, size_t i, int n, float* out) const {
+    average_.read(ops, id, i, n, out);
+  }
+
+ private:
+  enum Variant { pa_1, pa, pa_2 };
+
+  const double c_;
+  const Variant variant_;
+  Average average_;
+  double loss_ = 0;  // ℓ of the sentence at hand
+};
+
+}  // namespace adaptag

@@ -1,0 +1,35 @@
+// Online training as the bindings see it: which algorithms there are, and a run of one of them.
+#pragma once
+
+#include <memory>
+#include <string_view>
+
+#include "objective.hpp"
+#include "trainers/declaration.hpp"
+
+namespace adaptag {
+
+class Training {
+ public:
+  virtual ~Training() = default;
+  // Trains on sentences in order.
+  virtual Totals run(const Dataset& data, std::span<const uint32_t> order) = 0;
+  // The weights as the user gets them; changes nothing.
+  virtual void read(float* out) = 0;
+};
+
+// The arrays of a run, which Python owns.
+struct Arrays {
+  std::span<float> weights;  // [n_weights]
+  std::span<float> shadow;   // [n_weights], or empty
+  std::span<uint8_t> rows;   // n_predicates times the declared row
+  std::span<uint8_t> clock;  // the declared clock
+};
+
+std::vector<Declaration> declarations();
+
+// A run of the algorithm of this name; throws where there is none, or the arrays do not fit.
+std::unique_ptr<Training> make_training(std::string_view name, Values values, const Layout& layout,
+                                        const Dataset& data, const Arrays& arrays);
+
+}  // namespace adaptag

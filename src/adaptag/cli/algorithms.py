@@ -1,0 +1,39 @@
+"""``adaptag algorithms``: what can train a model, and when to use which."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+__all__ = ["algorithms"]
+
+
+def algorithms(
+    name: Annotated[
+        str | None, typer.Argument(help="Show the parameters of this one.", show_default=False)
+    ] = None,
+) -> None:
+    """List the training algorithms: what each optimises, its parameters, when to use it."""
+    from rich.console import Console
+    from rich.table import Table
+
+    from adaptag.training.algorithms import algorithm, algorithms
+
+    table = Table(show_lines=name is None, title_justify="left", caption_justify="left")
+    if name is not None:
+        chosen = algorithm(name)
+        table.title = f"{chosen.name}: {chosen.objective}"
+        table.caption = f"{chosen.advice} Default: {chosen.passes} passes."
+        for heading in ("parameter", "default", "allowed", "what it does"):
+            table.add_column(heading, no_wrap=heading in ("parameter", "default"))
+        for p in chosen.parameters:
+            table.add_row(p.name, p.shown_default, p.bounds, p.help)
+    else:
+        table.caption = "adaptag algorithms NAME shows the parameters of one."
+        for heading in ("algorithm", "optimises", "parameters", "when to use it"):
+            table.add_column(heading, no_wrap=heading == "algorithm")
+        for one in algorithms().values():
+            parameters = "\n".join(f"{p.name} {p.shown_default}" for p in one.parameters)
+            table.add_row(one.name, one.objective, parameters, one.advice)
+    Console().print(table)

@@ -1,0 +1,20 @@
+"""Memory that the core works on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["aligned_zeros"]
+
+
+def aligned_zeros(n: int, dtype: type = np.float32) -> NDArray[Any]:
+    """Zeros that start at a cache line, so that no row lies in more lines than it must."""
+    line, size = 64, np.dtype(dtype).itemsize
+    memory = np.zeros(n * size + line, np.uint8)
+    begin = -memory.ctypes.data % line
+    return memory[begin : begin + n * size].view(dtype)

@@ -1,0 +1,113 @@
+"""The state of an online training run, and the file it is kept in."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptag._native import core
+from adaptag.errors import ModelError, ParameterError
+from adaptag.storage.files import replace_file
+from adaptag.storage.tensors import read_tensors, write_tensors
+from adaptag.training.callbacks import PassReport
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+    from adaptag.dataset.encoded import Dataset
+    from adaptag.storage.files import PathLike
+    from adaptag.training.declarations import Value
+    from adaptag.training.online import Trainer
+
+__all__ = ["Checkpoint", "checksum"]
+
+KIND = "checkpoint"
+VERSION = 1
+BEST = "best_weights"
+
+
+@dataclass(frozen=True, eq=False)
+class Checkpoint:
+    """Where a run ended: going on from here gives the same bits as never having stopped.
+
+    Attributes:
+        algorithm: its name.
+        parameters: all its parameters.
+        seed: of the order of sentences.
+        history: the passes made.
+        arrays: the algorithm's state.
+        data: a checksum of the training data.
+        best: the best pass so far, where development data is scored.
+        best_weights: the weights of that pass.
+    """
+
+    algorithm: str
+    parameters: Mapping[str, Value]
+    seed: int
+    history: list[PassReport]
+    arrays: Mapping[str, NDArray[Any]] = field(repr=False)
+    data: int
+    best: int = 0
+    best_weights: NDArray[np.float32] | None = field(default=None, repr=False)
+
+    def restore(self, trainer: Trainer, dataset: Dataset) -> None:
+        """Put the state into a new trainer on the same data."""
+        if checksum(dataset) != self.data:
+            raise ParameterError(
+                "the checkpoint belongs to other training data, or to another template or cutoff; "
+                "to go on with new data, start from the model"
+            )
+        for name, array in trainer.arrays().items():
+            array[:] = self.arrays[name]
+
+    def save(self, path: PathLike) -> None:
+        """Write the checkpoint: beside its place, then renamed."""
+        header = {
+            "version": VERSION,
+            "algorithm": self.algorithm,
+            "parameters": dict(self.parameters),
+            "seed": self.seed,
+            "history": [asdict(report) for report in self.history],
+            "data": self.data,
+            "best": self.best,
+        }
+        tensors = dict(self.arrays)
+        if self.best_weights is not None:
+            tensors[BEST] = self.best_weights
+        with replace_file(path) as file:
+            write_tensors(file, KIND, header, tensors)
+
+    @classmethod
+    def load(cls, path: PathLike) -> Self:
+        """Map a saved checkpoint into memory."""
+        header, tensors = read_tensors(path, KIND, verify=True)
+        try:
+            if header["version"] != VERSION:
+                raise ValueError(f"version {header['version']}; this adaptag reads {VERSION}")
+            return cls(
+                str(header["algorithm"]),
+                dict(header["parameters"]),
+                int(header["seed"]),
+                [PassReport(**report) for report in header["history"]],
+                {name: array for name, array in tensors.items() if name != BEST},
+                int(header["data"]),
+                int(header["best"]),
+                tensors.get(BEST),
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelError(f"{path}: malformed checkpoint: {error}") from None
+
+
+def checksum(dataset: Dataset) -> int:
+    """Checksum of all that training sees."""
+    e = dataset.encoded
+    total = core.checksum(np.frombuffer("\n".join(dataset.label_names).encode(), np.uint8), 0)
+    for array in (e.sentences, e.positions, e.predicates, e.values, dataset.labels):
+        if array is not None:
+            total = core.checksum(np.ascontiguousarray(array).view(np.uint8), total)
+    return int(total)

@@ -1,0 +1,83 @@
+"""One online algorithm at work on one dataset."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptag._native import core
+from adaptag.errors import ParameterError
+from adaptag.training.arrays import aligned_zeros
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from adaptag.dataset.encoded import Dataset
+    from adaptag.training.declarations import Algorithm, Value
+
+__all__ = ["Trainer"]
+
+
+class Trainer:
+    """Weights, state arrays and the core's run over them.
+
+    Attributes:
+        weights: as the algorithm keeps them: some of what it does may be put off.
+        shadows: the algorithm's second number for each weight, by its name, where it has one.
+        rows: state of each predicate.
+        clock: state of the run.
+        parameters: all parameters of the algorithm.
+    """
+
+    def __init__(
+        self, dataset: Dataset, chosen: Algorithm, parameters: Mapping[str, Value]
+    ) -> None:
+        layout = dataset.layout
+        self.parameters = chosen.values(parameters)
+        self.weights = aligned_zeros(layout.n_weights)
+        self.shadows = {chosen.shadow: aligned_zeros(layout.n_weights)} if chosen.shadow else {}
+        self.rows = np.zeros(layout.n_predicates, np.dtype(list(chosen.row)))
+        self.clock = np.zeros(1, np.dtype(list(chosen.clock)))
+        self._data = dataset.native(layout)
+        try:
+            self._run = core.Training(
+                chosen.name,
+                layout,
+                self._data,
+                [p.number(self.parameters[p.name]) for p in chosen.parameters],
+                self.weights,
+                self.shadows.get(chosen.shadow, np.empty(0, np.float32)),
+                _bytes(self.rows),
+                _bytes(self.clock),
+            )
+        except ValueError as error:
+            raise ParameterError(f"{chosen.name}: {error}") from None
+
+    def run(self, order: NDArray[np.uint32]) -> tuple[float, float, int]:
+        """Train on sentences in order: sums of loss and of expected correct labels, tokens."""
+        return self._run.run(self._data, order)
+
+    def current_weights(self) -> NDArray[np.float32]:
+        """The weights as a model needs them: averaged, with everything applied that was put off.
+
+        A new array: reading never changes what follows.
+        """
+        out = aligned_zeros(len(self.weights))
+        self._run.read(out)
+        return out
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is needed to go on elsewhere, by name."""
+        return {
+            "weights": self.weights,
+            "rows": _bytes(self.rows),
+            "clock": _bytes(self.clock),
+            **self.shadows,
+        }
+
+
+def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
+    return array.view(np.uint8) if array.dtype.itemsize else np.empty(0, np.uint8)
