@@ -1,7 +1,7 @@
-// The Python face of the core, and the only file that knows nanobind. Arguments are checked here,
-// once; the loops below run without the GIL on arrays that Python owns.
-#include <nanobind/nanobind.h>
-#include <nanobind/ndarray.h>
+// The Python face of the core; only the bindings know nanobind. Arguments are checked here, once;
+// the loops below run without the GIL on arrays that Python owns.
+#include "bindings.hpp"
+
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
@@ -9,43 +9,17 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
-#include <optional>
-
 #include "index_builder.hpp"
 #include "nbest.hpp"
 #include "training.hpp"
 
-namespace nb = nanobind;
 using namespace nb::literals;
 using namespace adaptag;
 
 namespace {
 
-template <class T, int D = 1>
-using In = nb::ndarray<const T, nb::ndim<D>, nb::c_contig, nb::device::cpu>;
-template <class T, int D = 1>
-using Out = nb::ndarray<T, nb::ndim<D>, nb::c_contig, nb::device::cpu>;
-
-// A view of an array, empty where the argument is None.
-template <class T, class... Rest>
-std::span<const T> span(const nb::ndarray<const T, Rest...>& a) {
-  return {a.data(), a.size()};
-}
-template <class T, class... Rest>
-std::span<const T> span(const std::optional<nb::ndarray<const T, Rest...>>& a) {
-  return a ? span(*a) : std::span<const T>{};
-}
-
-// Hands a vector over to NumPy without copying it.
-template <class T>
-auto numpy(std::vector<T>&& data, std::vector<size_t> shape = {}) {
-  if (shape.empty()) shape.push_back(data.size());
-  auto* kept = new std::vector<T>(std::move(data));
-  nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
-  return nb::ndarray<nb::numpy, T>(kept->data(), shape.size(), shape.data(), owner);
-}
-
-auto numpy(std::vector<Span>&& cells, std::vector<size_t> shape) {
+// The begin and end of cells.
+auto numpy_spans(std::vector<Span>&& cells, std::vector<size_t> shape) {
   auto* kept = new std::vector<Span>(std::move(cells));
   nb::capsule owner(kept, [](void* p) noexcept { delete static_cast<std::vector<Span>*>(p); });
   shape.push_back(2);
@@ -97,7 +71,7 @@ nb::tuple read_columns(In<uint8_t> text, std::string name, std::string separator
     out = parse_columns(as_text(text), name, options);
   }
   const size_t T = out.lines.size();
-  return nb::make_tuple(numpy(std::move(out.cells), {T, out.n_columns}),
+  return nb::make_tuple(numpy_spans(std::move(out.cells), {T, out.n_columns}),
                         numpy(std::move(out.sentences)), numpy(std::move(out.lines)),
                         out.separator ? std::string(1, out.separator) : "", out.data_line);
 }
@@ -110,9 +84,9 @@ nb::tuple read_attributes(In<uint8_t> text, std::string name) {
   }
   const size_t T = out.lines.size(), F = out.cells.size();
   std::vector<uint8_t> unescaped(out.text.begin(), out.text.end());
-  return nb::make_tuple(numpy(std::move(unescaped)), numpy(std::move(out.cells), {F, 1}),
+  return nb::make_tuple(numpy(std::move(unescaped)), numpy_spans(std::move(out.cells), {F, 1}),
                         numpy(std::move(out.values)), numpy(std::move(out.positions)),
-                        numpy(std::move(out.labels), {T, 1}), numpy(std::move(out.sentences)),
+                        numpy_spans(std::move(out.labels), {T, 1}), numpy(std::move(out.sentences)),
                         numpy(std::move(out.lines)));
 }
 
@@ -181,7 +155,8 @@ nb::tuple pack_columns(nb::handle sentences) {
   Packed out;
   for (nb::handle sentence : sentences) out.add_sentence(sentence);
   const auto T = size_t(out.sentences.back());
-  return nb::make_tuple(numpy(std::move(out.text)), numpy(std::move(out.cells), {T, out.n_columns}),
+  return nb::make_tuple(numpy(std::move(out.text)),
+                        numpy_spans(std::move(out.cells), {T, out.n_columns}),
                         numpy(std::move(out.sentences)));
 }
 
@@ -246,7 +221,7 @@ using PyLine = std::tuple<int, uint32_t, std::vector<std::tuple<int, int>>>;
 using PyColumn = std::tuple<int, std::string, int>;
 
 Program make_program(const std::vector<PyColumn>& columns, const std::vector<PyLine>& lines,
-                     int attribute_skeleton) {
+                     int attribute_skeleton, int attribute_kind) {
   static const std::pair<std::string_view, Transform> transforms[] = {
       {"x", Transform::identity},
       {"lower", Transform::lower},
@@ -267,7 +242,7 @@ Program make_program(const std::vector<PyColumn>& columns, const std::vector<PyL
     for (const auto& [row, column] : macros) line.macros.push_back({row, column});
     out_lines.push_back(std::move(line));
   }
-  return Program(std::move(out_columns), std::move(out_lines), attribute_skeleton);
+  return Program(std::move(out_columns), std::move(out_lines), attribute_skeleton, attribute_kind);
 }
 
 void check_columns(const Program& program, size_t n_columns, size_t T) {
@@ -301,10 +276,10 @@ struct PyIndexBuilder {
     builder.add_attributes(
         span(sentences), span(positions), [&](int64_t k) { return cell(k, 0); }, span(values));
   }
-  nb::dict freeze(uint32_t cutoff) {
+  nb::dict freeze(uint32_t cutoff, uint32_t edge_cutoff, double edge_share) {
     {
       nb::gil_scoped_release release;
-      builder.freeze(cutoff);
+      builder.freeze(cutoff, {edge_cutoff, edge_share});
     }
     nb::dict out;
     out["n_of_kind"] =
@@ -331,10 +306,10 @@ struct PyIndexBuilder {
 struct PyFeatureIndex {
   PyFeatureIndex(const Program& program, In<uint8_t> bytes, In<uint32_t> offsets,
                  In<uint64_t> vocabulary_slots, In<uint32_t, 2> derived, In<uint64_t> slots,
-                 uint32_t n_predicates)
+                 std::array<uint32_t, 3> n_of_kind)
       : kept{bytes, offsets, vocabulary_slots, derived, slots},
         index(program, {span(bytes), span(offsets), span(vocabulary_slots)}, span(derived),
-              span(slots), n_predicates) {}
+              span(slots), n_of_kind) {}
 
   nb::tuple encode_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences) const {
     const CellView cell(text, cells);
@@ -733,10 +708,10 @@ NB_MODULE(ADAPTAG_MODULE, m) {
       .def(
           "__init__",
           [](Program* self, const std::vector<PyColumn>& columns, const std::vector<PyLine>& lines,
-             int attribute_skeleton) {
-            new (self) Program(make_program(columns, lines, attribute_skeleton));
+             int attribute_skeleton, int attribute_kind) {
+            new (self) Program(make_program(columns, lines, attribute_skeleton, attribute_kind));
           },
-          "columns"_a, "lines"_a, "attribute_skeleton"_a)
+          "columns"_a, "lines"_a, "attribute_skeleton"_a, "attribute_kind"_a)
       .def_ro("arity", &Program::arity);
 
   nb::class_<PyIndexBuilder>(m, "IndexBuilder")
@@ -750,14 +725,14 @@ NB_MODULE(ADAPTAG_MODULE, m) {
       .def("add_attributes", &PyIndexBuilder::add_attributes, "text"_a.noconvert(),
            "cells"_a.noconvert(), "values"_a.noconvert(), "positions"_a.noconvert(),
            "sentences"_a.noconvert())
-      .def("freeze", &PyIndexBuilder::freeze, "cutoff"_a);
+      .def("freeze", &PyIndexBuilder::freeze, "cutoff"_a, "edge_cutoff"_a, "edge_share"_a);
 
   nb::class_<PyFeatureIndex>(m, "FeatureIndex")
       .def(nb::init<const Program&, In<uint8_t>, In<uint32_t>, In<uint64_t>, In<uint32_t, 2>,
-                    In<uint64_t>, uint32_t>(),
+                    In<uint64_t>, std::array<uint32_t, 3>>(),
            "program"_a, "vocabulary_bytes"_a.noconvert(), "vocabulary_offsets"_a.noconvert(),
            "vocabulary_slots"_a.noconvert(), "derived"_a.noconvert(), "slots"_a.noconvert(),
-           "n_predicates"_a)
+           "n_of_kind"_a)
       .def("encode_columns", &PyFeatureIndex::encode_columns, "text"_a.noconvert(),
            "cells"_a.noconvert(), "sentences"_a.noconvert())
       .def("encode_attributes", &PyFeatureIndex::encode_attributes, "text"_a.noconvert(),
@@ -811,4 +786,6 @@ NB_MODULE(ADAPTAG_MODULE, m) {
       .def("segment_probabilities", &PyDecoder::segment_probabilities, "dataset"_a,
            "segments"_a.noconvert(), "type_of"_a.noconvert(), "starts"_a.noconvert(),
            "ends"_a.noconvert(), "legal"_a.noconvert().none());
+
+  bind_segmentation(m);
 }

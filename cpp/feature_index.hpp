@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,7 @@ struct Macro {
 };
 
 struct Line {
-  int kind;  // 0 node, 1 node and edge, 2 edge
+  int kind;  // 0 node, 1 node and edge, or node where too rare for edge weights, 2 edge
   uint32_t skeleton;
   std::vector<Macro> macros;
   uint64_t seed = 0;         // where the fingerprint starts
@@ -41,14 +42,17 @@ struct Program {
   std::vector<Line> lines;  // kinds ascending
   int attribute_skeleton;   // each attribute of a position is a predicate of its own; −1: no
                             // attributes
+  int attribute_kind;       // 0 or 1, as that of a line
   int n_columns = 0;        // columns the data must have
   int reach = 0;            // largest |row|
   int arity = 0;            // largest number of macros
 
-  Program(std::vector<Column> columns_, std::vector<Line> lines_, int attribute_skeleton_)
+  Program(std::vector<Column> columns_, std::vector<Line> lines_, int attribute_skeleton_,
+          int attribute_kind_)
       : columns(std::move(columns_)),
         lines(std::move(lines_)),
         attribute_skeleton(attribute_skeleton_),
+        attribute_kind(attribute_kind_),
         arity(attribute_skeleton_ >= 0) {
     std::stable_sort(lines.begin(), lines.end(),
                      [](const Line& a, const Line& b) { return a.kind < b.kind; });
@@ -71,6 +75,23 @@ struct Program {
   }
   static uint64_t seed(uint32_t skeleton) { return mix(0x5EED, skeleton); }
   static uint64_t fingerprint(uint64_t h) { return h ? h : 1; }  // 0 stands for "cannot match"
+};
+
+// The kernels want the predicates of a position by kind. Lines come in this order, but a predicate
+// that is too rare for edge weights may stand behind others that have them.
+struct KindOrder {
+  uint32_t edge_begin, node_end;  // as in Layout
+
+  void restore(std::vector<uint32_t>& ids, std::vector<float>& values, size_t begin,
+               size_t end) const {
+    if (edge_begin == node_end) return;
+    const auto kind = [&](size_t k) { return int(ids[k] >= edge_begin) + int(ids[k] >= node_end); };
+    for (size_t k = begin + 1; k < end; ++k)  // insertion: hardly ever is there anything to do
+      for (size_t j = k; j > begin && kind(j - 1) > kind(j); --j) {
+        std::swap(ids[j - 1], ids[j]);
+        if (!values.empty()) std::swap(values[j - 1], values[j]);
+      }
+  }
 };
 
 // Token numbers of one sentence, one for each column of the program, with room for boundaries.
@@ -123,12 +144,13 @@ void fingerprints(const Program& program, const Cells& cells, std::vector<uint64
 class FeatureIndex {
  public:
   FeatureIndex(Program program, VocabularyView vocabulary, std::span<const uint32_t> derived,
-               std::span<const uint64_t> slots, uint32_t n_predicates)
+               std::span<const uint64_t> slots, const std::array<uint32_t, 3>& n_of_kind)
       : program_(std::move(program)),
         vocabulary_(vocabulary),
         derived_(derived),
         slots_{slots},
-        n_predicates_(n_predicates) {
+        order_{n_of_kind[0], n_of_kind[0] + n_of_kind[1]},
+        n_predicates_(order_.node_end + n_of_kind[2]) {
     const auto power_of_two = [](size_t n) { return n > 0 && (n & (n - 1)) == 0; };
     if (!power_of_two(slots.size()) || !power_of_two(vocabulary.slots.size()))
       throw std::invalid_argument("index: a table's size is not a power of two");
@@ -173,8 +195,10 @@ class FeatureIndex {
     fingerprints(program_, s.cells, s.hashes, [&](uint64_t h) { slots_.prefetch(h); });
     auto h = s.hashes.begin();
     for (int t = 0; t < T; ++t) {
+      const size_t begin = s.predicates.size();
       for (size_t k = 0; k < program_.lines.size(); ++k, ++h)
         if (*h) append(*h, s);
+      order_.restore(s.predicates, s.values, begin, s.predicates.size());
       s.offsets.push_back(int64_t(s.predicates.size()));
     }
   }
@@ -187,6 +211,7 @@ class FeatureIndex {
     fingerprints(program_, s.cells, s.hashes, [](uint64_t) {});
     auto h = s.hashes.begin();
     for (int t = 0; t < T; ++t) {
+      const size_t begin = s.predicates.size();
       for (int64_t k = positions[t]; k < positions[t + 1]; ++k) {
         const uint32_t id = vocabulary_.find(name(k));
         if (id == VocabularyView::unknown) continue;
@@ -199,6 +224,7 @@ class FeatureIndex {
           append(*h, s);
           s.values.resize(s.predicates.size(), 1.0f);
         }
+      order_.restore(s.predicates, s.values, begin, s.predicates.size());
       s.offsets.push_back(int64_t(s.predicates.size()));
     }
   }
@@ -223,6 +249,7 @@ class FeatureIndex {
   VocabularyView vocabulary_;
   std::span<const uint32_t> derived_;  // [columns, V] number of the transformed token, if known
   Slots slots_;
+  KindOrder order_;
   uint32_t n_predicates_;
   std::vector<uint32_t> before_, behind_;  // boundary symbols at distance 1, 2, …
   std::vector<int> sources_;               // distinct data columns in use

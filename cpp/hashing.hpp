@@ -1,10 +1,12 @@
 // Hashes: of strings, of features, and the checksum of a file.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace adaptag {
 
@@ -90,5 +92,53 @@ inline void insert(std::span<uint64_t> slots, uint64_t hash, uint32_t number) {
   while (slots[i] != 0) i = (i + 1) & (slots.size() - 1);
   slots[i] = Slots::make(hash, number);
 }
+
+// Pairs of numbers → numbers; grows.
+class PairTable {
+ public:
+  static constexpr uint32_t none = Slots::none;
+
+  explicit PairTable(size_t n = 0) : slots_(std::bit_ceil(n * 2 + 16)) {}
+
+  // The number of a pair, or none.
+  uint32_t find(uint32_t a, uint32_t b) const { return slots_[place(key(a, b))].number; }
+
+  // The number of a pair; a new pair gets the one that is given.
+  uint32_t insert(uint32_t a, uint32_t b, uint32_t number) {
+    Slot& slot = slots_[place(key(a, b))];
+    if (slot.number != none) return slot.number;
+    slot = {key(a, b), number};
+    if (++size_ * 2 > slots_.size()) grow();
+    return number;
+  }
+
+  void prefetch(uint32_t a, uint32_t b) const {
+    __builtin_prefetch(slots_.data() + home(key(a, b)));
+  }
+  size_t size() const { return size_; }
+
+ private:
+  struct Slot {
+    uint64_t key = 0;
+    uint32_t number = none;  // none: empty
+  };
+
+  static uint64_t key(uint32_t a, uint32_t b) { return uint64_t{a} << 32 | b; }
+  size_t home(uint64_t key) const { return mix(0, key) & (slots_.size() - 1); }
+  size_t place(uint64_t key) const {
+    size_t i = home(key);
+    while (slots_[i].number != none && slots_[i].key != key) i = (i + 1) & (slots_.size() - 1);
+    return i;
+  }
+  void grow() {
+    std::vector<Slot> old(slots_.size() * 2);
+    old.swap(slots_);
+    for (const Slot& slot : old)
+      if (slot.number != none) slots_[place(slot.key)] = slot;
+  }
+
+  std::vector<Slot> slots_;
+  size_t size_ = 0;
+};
 
 }  // namespace adaptag

@@ -5,6 +5,7 @@
 #include <bit>
 #include <numeric>
 
+#include "edge_limit.hpp"
 #include "feature_index.hpp"
 
 namespace adaptag {
@@ -70,8 +71,9 @@ class IndexBuilder {
         for (int64_t k = items[first + t]; k < items[first + t + 1]; ++k) {
           const uint32_t id = vocabulary.intern(name(k));
           const uint64_t f = Program::fingerprint(mix(Program::seed(skeleton), id));
-          predicates.push_back(number(
-              f, 0, skeleton, [&](size_t j) { return j == 0 ? id : VocabularyView::unknown; }));
+          predicates.push_back(number(f, program_.attribute_kind, skeleton, [&](size_t j) {
+            return j == 0 ? id : VocabularyView::unknown;
+          }));
           values.push_back(item_values[k]);
         }
         for (const Line& line : program_.lines) {
@@ -89,11 +91,13 @@ class IndexBuilder {
 
   // Numbers the predicates by kind: first those of the index it started from, as they were, then
   // those seen at least `cutoff` times, by falling frequency. Drops the others and rewrites the
-  // encoded data. Fills n_of_kind, slots, keys and derived.
-  void freeze(uint32_t cutoff) {
+  // encoded data. Fills n_of_kind, slots, keys and derived. Of the new predicates that may have
+  // node and edge weights, those that are too rare have node weights only.
+  void freeze(uint32_t cutoff, const EdgeLimit& limit) {
     const auto n = uint32_t(kinds_.size());
     std::vector<uint32_t> count(n, 0);
     for (const uint32_t id : predicates) ++count[id];
+    take_edges(count, cutoff, limit);
     const uint32_t top = n ? *std::max_element(count.begin(), count.end()) : 0;
     std::vector<uint32_t> final_id(n, VocabularyView::unknown), order;
     for (int kind = 0; kind < 3; ++kind) {
@@ -150,6 +154,16 @@ class IndexBuilder {
     derived_.resize(program_.columns.size());
   }
 
+  void take_edges(const std::vector<uint32_t>& count, uint32_t cutoff, const EdgeLimit& limit) {
+    const auto rich = [&](uint32_t id) { return kinds_[id] == 1 && count[id] >= cutoff; };
+    std::vector<uint32_t> counts;
+    for (uint32_t id = n_old_; id < kinds_.size(); ++id)
+      if (rich(id)) counts.push_back(count[id]);
+    const uint32_t least = limit.least_count(std::move(counts));
+    for (uint32_t id = n_old_; id < kinds_.size(); ++id)
+      if (rich(id) && count[id] < least) kinds_[id] = 0;
+  }
+
   void seed_derived(std::span<const uint32_t> table, size_t V) {
     if (table.size() != V * program_.columns.size())
       throw std::invalid_argument("index: the tables differ in size");
@@ -191,14 +205,17 @@ class IndexBuilder {
       forms[skeleton] = form;
     };
     for (const Line& line : program_.lines) set(line.skeleton, {line.kind, line.macros.size()});
-    if (program_.attribute_skeleton >= 0) set(uint32_t(program_.attribute_skeleton), {0, 1});
+    if (program_.attribute_skeleton >= 0)
+      set(uint32_t(program_.attribute_skeleton), {program_.attribute_kind, 1});
     return forms;
   }
 
   // The fingerprint of a stored key: a skeleton, its tokens, and `unknown` behind them.
   static uint64_t stored_fingerprint(std::span<const uint32_t> key, int kind,
                                      const std::vector<Form>& forms, size_t V) {
-    if (key[0] >= forms.size() || forms[key[0]].kind != kind)
+    // A predicate that is too rare for edge weights has node weights only.
+    if (key[0] >= forms.size() ||
+        (forms[key[0]].kind != kind && !(forms[key[0]].kind == 1 && kind == 0)))
       throw std::invalid_argument("index: a predicate's template line is out of range");
     const size_t n_tokens = forms[key[0]].n_tokens;
     uint64_t h = Program::seed(key[0]);
@@ -253,15 +270,18 @@ class IndexBuilder {
   }
 
   void renumber(const std::vector<uint32_t>& final_id) {
+    const KindOrder order{n_of_kind[0], n_of_kind[0] + n_of_kind[1]};
     size_t to = 0;
     int64_t from = 0;
     for (size_t t = 1; t < positions.size(); ++t) {
+      const size_t begin = to;
       for (; from < positions[t]; ++from) {
         const uint32_t id = final_id[predicates[from]];
         if (id == VocabularyView::unknown) continue;
         if (!values.empty()) values[to] = values[from];
         predicates[to++] = id;
       }
+      order.restore(predicates, values, begin, to);
       positions[t] = int64_t(to);
     }
     predicates.resize(to);

@@ -57,13 +57,21 @@ class Lattice {
       const int64_t end = s.offsets[t + 1];
       k = sum_node_rows(s, weights, scale, out, k, end);
       const int64_t edges = k;
-      for (; k < end && s.predicates[k] < node_end; ++k)
-        rows_.add(out, weights + layout_.row(s.predicates[k]), s.value(k) * scale(s.predicates[k]));
-      if (t == 0) continue;
-      if (last_end < 0 || !same(s, last_begin, last_end, edges, end)) {
+      const bool new_matrix = t > 0 && (last_end < 0 || !same(s, last_begin, last_end, edges, end));
+      if (new_matrix) {
         runs.push_back(t);
-        sum_edge_rows(s, weights, scale, edges, end);
+        const size_t first = edge.size();
+        edge.resize(first + layout_.edge_size(), 0.0f);
+        k = sum_rich_rows(s, weights, scale, out, edge.data() + first, k, end);
+        for (; k < end; ++k)
+          add_edge_row(edge.data() + first, weights + layout_.edge_row(s.predicates[k]),
+                       s.value(k) * scale(s.predicates[k]));
+      } else {
+        for (; k < end && s.predicates[k] < node_end; ++k)
+          rows_.add(out, weights + layout_.row(s.predicates[k]),
+                    s.value(k) * scale(s.predicates[k]));
       }
+      if (t == 0) continue;
       last_begin = edges;
       last_end = end;
     }
@@ -105,8 +113,19 @@ class Lattice {
   // log Z(x), with P(y_t) in node_p [T, W] and Σ_t P(y_{t−1}, y_t) of each run in edge_p [M, Y, W].
   double expectations() {
     double log_z;
-    if (exponentiate() && forward(log_z) && backward()) return log_z;
-    return expectations_in_log_space();
+    in_log_space_ = !(exponentiate() && forward(log_z) && backward());
+    return in_log_space_ ? expectations_in_log_space() : log_z;
+  }
+
+  // P(y_t = y) and P(y_{t−1} = i, y_t = j), after expectations().
+  double probability(int t, int y) const { return node_p[size_t(t) * width() + y]; }
+  double transition(int t, int i, int j) const {
+    const int w = width(), m = run_of(t);
+    if (!in_log_space_)
+      return double(alpha_[size_t(t - 1) * w + i]) *
+             exp_edge_[m * layout_.edge_size() + i * w + j] * beta_[size_t(t) * w + j];
+    return std::exp(log_alpha_[size_t(t - 1) * Y + i] + lift(edge_matrix(m)[i * w + j]) +
+                    lift(node[size_t(t) * w + j]) + log_beta_[size_t(t) * Y + j] - log_z_);
   }
 
   // P(a chunk of one type covers exactly [first, last]) after log_forward_backward(): the paths
@@ -262,17 +281,48 @@ class Lattice {
     return k;
   }
 
+  // Sums the rows that hold node and edge weights; returns where they end.
   template <class Scale>
-  void sum_edge_rows(const Sentence& s, const float* weights, Scale&& scale, int64_t k,
-                     int64_t end) {
-    const size_t size = layout_.edge_size(), first = edge.size();
-    edge.resize(first + size, 0.0f);
-    float* out = edge.data() + first;
-    for (; k < end; ++k) {
-      const float* row = weights + layout_.edge_row(s.predicates[k]);
-      const float v = s.value(k) * scale(s.predicates[k]);
-      for (size_t j = 0; j < size; j += width()) rows_.add(out + j, row + j, v);
+  int64_t sum_rich_rows(const Sentence& s, const float* weights, Scale&& scale, float* out,
+                        float* out_edge, int64_t k, int64_t end) const {
+    if constexpr (W == 4) {  // few labels, as in word segmentation: the sums stay in registers
+      if (Y == 3) return sum_few_rows<3>(s, weights, scale, out, out_edge, k, end);
+      if (Y == 4) return sum_few_rows<4>(s, weights, scale, out, out_edge, k, end);
     }
+    for (; k < end && s.predicates[k] < layout_.node_end(); ++k) {
+      const float* row = weights + layout_.row(s.predicates[k]);
+      const float v = s.value(k) * scale(s.predicates[k]);
+      rows_.add(out, row, v);
+      add_edge_row(out_edge, row + width(), v);
+    }
+    return k;
+  }
+
+  template <int labels, class Scale>
+  int64_t sum_few_rows(const Sentence& s, const float* weights, Scale&& scale, float* out,
+                       float* out_edge, int64_t k, int64_t end) const {
+    const uint32_t first = layout_.edge_begin(), limit = layout_.node_end();
+    const float* rows = weights + layout_.row(first);
+    typename VecOf<16>::f32 sum{};  // node weights and those of three previous labels
+    typename VecOf<4>::f32 rest{};  // of the fourth
+    for (; k < end && s.predicates[k] < limit; ++k) {
+      const float* row = rows + (s.predicates[k] - first) * size_t(W * (1 + labels));
+      const float v = s.value(k) * scale(s.predicates[k]);
+      typename VecOf<16>::f32 wide;
+      std::memcpy(&wide, row, sizeof wide);
+      sum += wide * v;
+      if constexpr (labels == 4) rest += Rows<W>::load(row + 16) * v;
+    }
+    std::memcpy(out_edge, reinterpret_cast<const float*>(&sum) + W, 3 * W * sizeof(float));
+    if constexpr (labels == 4) Rows<W>::store(out_edge + 3 * W, rest);
+    typename VecOf<4>::f32 node_sum;
+    std::memcpy(&node_sum, &sum, sizeof node_sum);
+    Rows<W>::store(out, Rows<W>::load(out) + node_sum);
+    return k;
+  }
+
+  void add_edge_row(float* out, const float* row, float v) const {
+    for (size_t j = 0; j < layout_.edge_size(); j += width()) rows_.add(out + j, row + j, v);
   }
 
   static bool same(const Sentence& s, int64_t a, int64_t a_end, int64_t b, int64_t b_end) {
@@ -454,6 +504,7 @@ class Lattice {
   std::vector<float> best_;                   // [T, W] Viterbi
   std::vector<int32_t> back_;                 // [T, W]
   double shift_ = 0, log_z_ = 0;
+  bool in_log_space_ = false;
 };
 
 }  // namespace adaptag

@@ -43,28 +43,47 @@ Totals likelihood_gradient(Lattice<W>& lattice, const int32_t* gold) {
 }
 
 // Calls update(id, first weight, delta, n, value) for every row block the sentence uses: node
-// blocks position by position, edge blocks once for each run of positions that share a matrix;
-// where the direction is sparse, only at the positions and runs that are marked as changed.
+// blocks position by position, edge blocks once for each run of positions that share a matrix.
+// Where no two positions share one, a row that holds node and edge weights is one block. Where the
+// direction is sparse, only positions and runs that are marked as changed have blocks.
 template <bool sparse, int W, class Update>
 void for_each_block(const Lattice<W>& lattice, const Sentence& s, const Layout& layout,
                     Update&& update) {
   const int w = lattice.width();
   const uint32_t node_end = layout.node_end(), edge_begin = layout.edge_begin();
+  const bool joined = layout.n_both > 0 && lattice.n_matrices() == s.length - 1;
+  std::vector<float> both(joined ? layout.both_size() : 0);  // node and edge part at a position
   for (int t = 0; t < s.length; ++t) {
-    if (sparse && !lattice.changed[t]) continue;
+    const bool changed = !sparse || lattice.changed[t];
+    const bool changed_edge = t > 0 && joined && (!sparse || lattice.changed_runs[t - 1]);
     const float* delta = lattice.node_p.data() + size_t(t) * w;
     int64_t k = s.offsets[t];
     for (; k < s.offsets[t + 1] && s.predicates[k] < edge_begin; ++k)
-      update(s.predicates[k], s.predicates[k] * size_t(w), delta, w, s.value(k));
+      if (changed) update(s.predicates[k], s.predicates[k] * size_t(w), delta, w, s.value(k));
+    if (!changed && !changed_edge) continue;
+    if (joined) {
+      if (changed)
+        std::copy_n(delta, w, both.begin());
+      else
+        std::fill_n(both.begin(), w, 0.0f);
+      if (changed_edge)
+        std::copy_n(lattice.edge_p.begin() + (t - 1) * layout.edge_size(), layout.edge_size(),
+                    both.begin() + w);
+      else
+        std::fill(both.begin() + w, both.end(), 0.0f);
+      delta = both.data();
+    }
+    const int n = joined ? int(layout.both_size()) : w;
     for (; k < s.offsets[t + 1] && s.predicates[k] < node_end; ++k)
-      update(s.predicates[k], layout.row(s.predicates[k]), delta, w, s.value(k));
+      update(s.predicates[k], layout.row(s.predicates[k]), delta, n, s.value(k));
   }
+  const uint32_t first_alone = joined ? node_end : edge_begin;  // edge blocks not yet done
   for (int m = 0; m < lattice.n_matrices(); ++m) {
     if (sparse && !lattice.changed_runs[m]) continue;
     const int t = lattice.runs[m];
     const float* delta = lattice.edge_p.data() + m * layout.edge_size();
     for (int64_t k = s.offsets[t]; k < s.offsets[t + 1]; ++k)
-      if (s.predicates[k] >= edge_begin)
+      if (s.predicates[k] >= first_alone)
         update(s.predicates[k], layout.edge_row(s.predicates[k]), delta, int(layout.edge_size()),
                s.value(k));
   }

@@ -164,7 +164,7 @@ class Adf {
   // −log(1 − λγ)
   float log_shrink(float rate) const {
     const float x = float(lambda_) * rate;
-    return order_ == 1 ? x : -std::log1p(-x);
+    return order_ <= 3 ? x * (1.0f + x * (0.5f + x * (1.0f / 3))) : -std::log1p(-x);
   }
 
   // Σ_{j<m} −log(1 − λγα^j)

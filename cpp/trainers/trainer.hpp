@@ -98,9 +98,9 @@ class TrainingWith final : public Training {
     void next() {
       if (at_ == end_) return;
       const float* row = training_.weights_ + training_.layout_.row(*at_);
+      const size_t size = training_.layout_.row_size(*at_);
       training_.algorithm_.prefetch(*at_++);
-      __builtin_prefetch(row, 1);
-      __builtin_prefetch(row + 16, 1);
+      for (size_t j = 0; j < size; j += 16) __builtin_prefetch(row + j, 1);
     }
     void rest() {
       while (at_ != end_) next();
@@ -182,7 +182,10 @@ void scale_block(const Ops& ops, float* w, int n, float factor) {
 // w += a · x over n weights (a multiple of the row width).
 template <class Ops>
 void add_block(const Ops& ops, float* w, const float* x, int n, float a) {
-  for (int j = 0; j < n; j += ops.width()) ops.add(w + j, x + j, a);
+  int j = 0;
+  if constexpr (Ops::lanes == 4)  // narrow rows: a row with edge weights is a few wide vectors
+    for (; j + 16 <= n; j += 16) Ops::add_16(w + j, x + j, a);
+  for (; j < n; j += ops.width()) ops.add(w + j, x + j, a);
 }
 
 // Calls f(j) for every vector of n weights.

@@ -14,6 +14,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+from adaptag.version import __version__ as __version__
+
 if TYPE_CHECKING:
     from adaptag.api import encode as encode
     from adaptag.api import evaluate as evaluate
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
     from adaptag.errors import AdaptagError as AdaptagError
     from adaptag.evaluation import Evaluation as Evaluation
     from adaptag.features.template import Template as Template
+    from adaptag.segmentation.segmenter import Segmenter as Segmenter
     from adaptag.training.algorithms import algorithms as algorithms
     from adaptag.training.callbacks import Callback as Callback
 
@@ -39,6 +42,7 @@ _PLACES = {
     "Evaluation": "adaptag.evaluation",
     "Model": "adaptag.decoding.model",
     "Segment": "adaptag.decoding.model",
+    "Segmenter": "adaptag.segmentation.segmenter",
     "Template": "adaptag.features.template",
     "algorithms": "adaptag.training.algorithms",
     "encode": "adaptag.api",
@@ -48,8 +52,6 @@ _PLACES = {
     "read": "adaptag.api",
     "train": "adaptag.api",
 }
-
-__version__ = "0.1.0"
 
 __all__ = sorted(_PLACES)
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from adaptag import __version__
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model
 from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences
+from adaptag.features.index import NO_LIMIT, EdgeLimit, check_cutoff
 from adaptag.features.template import Template
 from adaptag.model.growth import transplant
 from adaptag.storage.tensors import kind_of
@@ -38,7 +38,6 @@ __all__ = ["encode", "evaluate", "evaluate_file", "evaluate_model", "read", "tra
 
 GENERAL = "general"
 FORMATS = ("columns", "attributes")
-MAX_CUTOFF = 2**31 - 1
 
 
 def train(
@@ -51,6 +50,9 @@ def train(
     passes: int | None = None,
     seed: int | None = None,
     cutoff: int = 1,
+    rich_edges: bool = False,
+    edge_cutoff: int = 1,
+    edge_share: float = 1.0,
     converge: bool = False,
     patience: int = 5,
     start: Model | PathLike | None = None,
@@ -77,6 +79,11 @@ def train(
         seed: of the order of sentences, 1 unless given; the same seed gives the same model, bit for
             bit.
         cutoff: features that occur less often are left out.
+        rich_edges: give all lines of the template, or all attributes, edge weights too, as ``*``
+            lines have them: a weight for every pair of labels.
+        edge_cutoff: features that occur less often get no edge weights beside their node weights.
+        edge_share: of the features that may have both, the share that gets edge weights: the most
+            frequent ones.
         converge: stop at the empirical convergence of Sun et al. (2014): five adjacent passes whose
             scores differ by less than 0.01.
         patience: see ``dev``.
@@ -109,7 +116,17 @@ def train(
     if checkpoint is not None and not find_algorithm(chosen).online:
         raise ParameterError(f"{chosen} keeps no state for a checkpoint; start from its model")
     origin = start if start is None or isinstance(start, Model) else Model.load(start)
-    dataset = encode(data, labels, template=template, cutoff=cutoff, start=origin, format=format)
+    dataset = encode(
+        data,
+        labels,
+        template=template,
+        cutoff=cutoff,
+        rich_edges=rich_edges,
+        edge_cutoff=edge_cutoff,
+        edge_share=edge_share,
+        start=origin,
+        format=format,
+    )
     dev_set = None if dev is None else _encode_like(dev, dataset, format)
     rules: list[Callback] = [Converged()] if converge else []
     if dev_set is not None:
@@ -136,16 +153,10 @@ def train(
     if checkpoint is not None and result.checkpoint is not None:
         result.checkpoint.save(checkpoint)
     provenance: dict[str, Any] = {
-        "adaptag": __version__,
-        "algorithm": chosen,
-        "parameters": result.parameters,
-        "seed": state.seed if state else 1 if seed is None else seed,
-        "cutoff": dataset.cutoff,
         "sentences": len(dataset),
         "tokens": dataset.n_tokens,
-        "stopped": result.stopped,
-        "best_pass": result.best,
-        "passes": [report.outcome() for report in result.history],
+        "cutoff": dataset.cutoff,
+        **result.provenance(),
     }
     if origin is not None:
         provenance["start"] = dict(origin.provenance)
@@ -158,6 +169,9 @@ def encode(
     *,
     template: str | PathLike | Template | None = None,
     cutoff: int = 1,
+    rich_edges: bool = False,
+    edge_cutoff: int = 1,
+    edge_share: float = 1.0,
     start: Model | None = None,
     format: Format = None,  # noqa: A002
 ) -> Dataset:
@@ -167,26 +181,28 @@ def encode(
     """
     if isinstance(data, (str, os.PathLike)) and kind_of(data) == "dataset":
         data = Dataset.load(data)
+    edges = EdgeLimit(edge_cutoff, edge_share)
     if isinstance(data, Dataset):
         if template is not None or labels is not None or cutoff != 1:
             raise ParameterError("an encoded dataset has its template, labels and cutoff already")
+        if rich_edges or edges != NO_LIMIT:
+            raise ParameterError("an encoded dataset has its features already, edges included")
         if start is not None and not data.extends(start.index, start.labels):
             raise ParameterError("the dataset was encoded without the model to start from")
         return data
-    if not 1 <= cutoff <= MAX_CUTOFF:
-        raise ParameterError(f"cutoff is {cutoff}; allowed: 1 to {MAX_CUTOFF}")
+    check_cutoff("cutoff", cutoff)
     corpus = _corpus(data if labels is None else _join(data, labels), format)
     if start is not None:
-        if template is not None:
+        if template is not None or rich_edges:
             raise ParameterError("the model to start from has its template already")
-        return Dataset.grow(corpus, start.index, start.labels, cutoff)
+        return Dataset.grow(corpus, start.index, start.labels, cutoff, edges)
     if isinstance(corpus, AttributeCorpus):
         chosen = Template.for_attributes()
         if template is not None:
             raise ParameterError("attributes are features already: a template has no place")
     else:
         chosen = Template.load(GENERAL if template is None else template, corpus.n_columns - 1)
-    return Dataset.build(corpus, chosen, cutoff)
+    return Dataset.build(corpus, chosen.rich() if rich_edges else chosen, cutoff, edges)
 
 
 def read(path: PathLike, format: Format = None) -> Corpus:  # noqa: A002

@@ -120,7 +120,7 @@ def test_the_core_finds_all_numbers_again(case, cutoff):
     tables = ["vocabulary_bytes", "vocabulary_offsets", "derived", "keys"]
     found = core.IndexBuilder(
         template.program(), *(index.tensors[name] for name in tables), index.n_of_kind
-    ).freeze(99)
+    ).freeze(99, 1, 1.0)
     assert found["n_of_kind"] == index.n_of_kind
     for name in TENSORS:
         wanted = index.tensors[name]
@@ -479,7 +479,7 @@ FIT = "index: keys and numbers of predicates do not fit together"
     [
         (damaged(keys=changed(KEYS, (0, 0), 99)), LINE),
         (damaged(keys=changed(KEYS, (0, 0), NONE)), LINE),
-        (damaged(keys=changed(KEYS, (0, 0), KEYS[NODE, 0])), LINE),
+        (damaged(keys=changed(KEYS, (0, 0), KEYS[NODE + BOTH, 0])), LINE),
         (damaged((NODE - 1, BOTH + 1, EDGE)), LINE),
         (damaged((0, 0, NODE + BOTH + EDGE)), LINE),
         (damaged(keys=changed(KEYS, (0, 1), V)), TOKEN),

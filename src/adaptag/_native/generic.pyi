@@ -43,6 +43,7 @@ class Program:
         columns: list[tuple[int, str, int]],
         lines: list[tuple[int, int, list[tuple[int, int]]]],
         attribute_skeleton: int,
+        attribute_kind: int,
     ) -> None: ...
 
 class IndexBuilder:
@@ -67,7 +68,7 @@ class IndexBuilder:
         positions: _Offsets,
         sentences: _Offsets,
     ) -> None: ...
-    def freeze(self, cutoff: int) -> dict[str, Any]: ...
+    def freeze(self, cutoff: int, edge_cutoff: int, edge_share: float) -> dict[str, Any]: ...
 
 class FeatureIndex:
     def __init__(
@@ -78,7 +79,7 @@ class FeatureIndex:
         vocabulary_slots: NDArray[np.uint64],
         derived: NDArray[np.uint32],
         slots: NDArray[np.uint64],
-        n_predicates: int,
+        n_of_kind: tuple[int, int, int],
     ) -> None: ...
     def encode_columns(
         self, text: _Bytes, cells: _Cells, sentences: _Offsets
@@ -166,3 +167,69 @@ class Decoder:
         ends: _Bytes,
         legal: _Bytes | None,
     ) -> NDArray[np.float64]: ...
+
+def read_segmented(
+    text: _Bytes, name: str
+) -> tuple[NDArray[np.uint32], _Offsets, _Bytes, NDArray[np.uint32]]: ...
+def pack_words(
+    sentences: Iterable[Iterable[str]],
+) -> tuple[NDArray[np.uint32], _Offsets, _Bytes]: ...
+def fold_codes(codes: NDArray[np.uint32], fold: str) -> NDArray[np.uint32]: ...
+def build_segment_tables(
+    symbols: NDArray[np.uint32],
+    sentences: _Offsets,
+    starts: _Bytes,
+    cutoff: int,
+    word_cutoff: int,
+    edge_cutoff: int,
+    edge_share: float,
+) -> dict[str, Any]: ...
+
+class SegmentIndex:
+    n_of_kind: tuple[int, int, int]
+    def __init__(
+        self,
+        characters: NDArray[np.uint32],
+        bigrams: NDArray[np.uint32],
+        word_symbols: NDArray[np.uint32],
+        word_offsets: NDArray[np.uint32],
+        word_bigrams: NDArray[np.uint32],
+        n_unigrams: int,
+        n_parts: int,
+        n_rich: tuple[int, ...],
+    ) -> None: ...
+    def encode(
+        self, symbols: NDArray[np.uint32], sentences: _Offsets
+    ) -> tuple[_Offsets, NDArray[np.uint32]]: ...
+    def name(self, predicate: int) -> tuple[int, int, int]: ...
+
+class Lexicon:
+    def __init__(self, fold: str) -> None: ...
+    def add(self, words: Iterable[str], weights: NDArray[np.float32]) -> None: ...
+    def add_symbols(
+        self,
+        symbols: NDArray[np.uint32],
+        offsets: NDArray[np.uint32],
+        first: int,
+        shortest: int,
+        weight: float,
+    ) -> None: ...
+    def remove(self, words: Iterable[str]) -> int: ...
+    def unknown(self, texts: Iterable[str], starts: _Bytes) -> NDArray[np.int64]: ...
+    def __contains__(self, word: str) -> bool: ...
+    def __len__(self) -> int: ...
+
+class Segmenter:
+    def __init__(
+        self,
+        layout: Layout,
+        weights: NDArray[np.float32],
+        index: SegmentIndex,
+        tags: tuple[int, int, int, int],
+        fold: str,
+        rare: Lexicon,
+    ) -> None: ...
+    def cut(self, texts: Sequence[str], extra: Lexicon | None, threads: int) -> list[list[str]]: ...
+    def marks(
+        self, texts: Sequence[str], extra: Lexicon | None, threads: int
+    ) -> tuple[_Offsets, _Bytes, NDArray[np.float32]]: ...

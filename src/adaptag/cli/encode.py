@@ -10,7 +10,10 @@ import typer
 from adaptag.cli.options import (
     CommentOption,
     DocstartOption,
+    EdgeCutoffOption,
+    EdgeShareOption,
     FormatOption,
+    RichEdgesOption,
     SeparatorOption,
     TemplateOption,
     file_format,
@@ -24,6 +27,9 @@ def encode(
     output: Annotated[Path, typer.Option("--output", "-o", help="The dataset file to write.")],
     template: TemplateOption = None,
     cutoff: Annotated[int, typer.Option(min=1, help="Leave out rarer features.")] = 1,
+    rich_edges: RichEdgesOption = False,
+    edge_cutoff: EdgeCutoffOption = 1,
+    edge_share: EdgeShareOption = 1.0,
     format: FormatOption = "columns",  # noqa: A002
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
@@ -37,7 +43,15 @@ def encode(
     written = file_format(format, separator, comment, skip_docstart)
     check_writable(output)
     with working(f"reading {data}"):
-        dataset = api.encode(data, template=template, cutoff=cutoff, format=written)
+        dataset = api.encode(
+            data,
+            template=template,
+            cutoff=cutoff,
+            rich_edges=rich_edges,
+            edge_cutoff=edge_cutoff,
+            edge_share=edge_share,
+            format=written,
+        )
     dataset.save(output)
     typer.echo(
         f"{output}: {len(dataset):,} sentences, {dataset.n_tokens:,} tokens, "

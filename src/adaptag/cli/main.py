@@ -12,6 +12,7 @@ from adaptag.cli.demo import demo
 from adaptag.cli.encode import encode
 from adaptag.cli.evaluate import evaluate
 from adaptag.cli.inspect import inspect
+from adaptag.cli.segment import segment
 from adaptag.cli.tag import tag
 from adaptag.cli.train import train
 from adaptag.errors import AdaptagError
@@ -27,6 +28,7 @@ app = typer.Typer(
 )
 for command in (train, tag, evaluate, inspect, encode, algorithms, demo):
     app.command()(command)
+app.add_typer(segment)
 
 
 def _version(wanted: bool) -> None:

@@ -8,22 +8,34 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from adaptag.features.template import presets
+from adaptag.training.algorithms import algorithms
 
 if TYPE_CHECKING:
     from adaptag.corpus.columns import ColumnFormat
 
 __all__ = [
+    "AlgorithmOption",
     "CommentOption",
+    "ConvergeOption",
+    "DevOption",
     "DocstartOption",
+    "EdgeCutoffOption",
+    "EdgeShareOption",
     "FormatOption",
     "LegalOption",
+    "LogOption",
     "ModelOption",
+    "PassesOption",
+    "PatienceOption",
+    "RichEdgesOption",
+    "SeedOption",
     "SeparatorOption",
     "TemplateOption",
     "file_format",
 ]
 
 PANEL = "How the files are written"
+EDGES = "Rich edges"
 
 ModelOption = Annotated[Path, typer.Option("--model", "-m", help="The model file.")]
 TemplateOption = Annotated[
@@ -33,6 +45,26 @@ TemplateOption = Annotated[
         "-t",
         help=f"Preset ({', '.join(presets())}) or CRF++ template file.",
         show_default="general",
+    ),
+]
+RichEdgesOption = Annotated[
+    bool,
+    typer.Option(
+        "--rich-edges",
+        help="Give all lines of the template edge weights too: one for every pair of labels.",
+        rich_help_panel=EDGES,
+    ),
+]
+EdgeCutoffOption = Annotated[
+    int, typer.Option(min=1, help="Rarer features get no edge weights.", rich_help_panel=EDGES)
+]
+EdgeShareOption = Annotated[
+    float,
+    typer.Option(
+        min=0,
+        max=1,
+        help="Only this share of the features, the most frequent.",
+        rich_help_panel=EDGES,
     ),
 ]
 FormatOption = Annotated[
@@ -61,6 +93,38 @@ DocstartOption = Annotated[
         rich_help_panel=PANEL,
     ),
 ]
+AlgorithmOption = Annotated[
+    str | None,
+    typer.Option(
+        "--algorithm",
+        "-a",
+        help=f"One of: {', '.join(algorithms())}. See: adaptag algorithms.",
+        show_default="adf",
+    ),
+]
+PassesOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="Passes over the data at most.", show_default="the algorithm's own"),
+]
+PatienceOption = Annotated[
+    int, typer.Option(min=1, help="With --dev: stop after so many passes without progress.")
+]
+ConvergeOption = Annotated[
+    bool,
+    typer.Option(
+        "--converge",
+        help="Stop when the scores of five passes, on the development file or else on the "
+        "training file, differ by less than 0.01.",
+    ),
+]
+SeedOption = Annotated[
+    int | None, typer.Option(min=0, help="Order of the sentences.", show_default="1")
+]
+DevOption = Annotated[
+    Path | None,
+    typer.Option(help="Development file: scored after each pass, the best pass is kept."),
+]
+LogOption = Annotated[Path | None, typer.Option(help="Write JSON lines to this file.")]
 LegalOption = Annotated[
     str | None,
     typer.Option(help="Rule out label sequences that are impossible in this scheme: bio, bioes."),

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import itertools
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -19,6 +16,7 @@ from adaptag.cli.options import (
     ModelOption,
     SeparatorOption,
 )
+from adaptag.cli.output import output_stream
 from adaptag.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -67,11 +65,11 @@ def tag(
     if tagger.index.template.attributes:
         if marginals or nbest > 1:
             raise ParameterError("--marginals and --nbest are for models of columns")
-        with _output(output) as out:
+        with output_stream(output) as out:
             out.write(_tag_attributes(tagger, data, legal))
         return
     size = data.stat().st_size if data.is_file() else None
-    with _output(output) as out, byte_bar("tagging") as bar:
+    with output_stream(output) as out, byte_bar("tagging") as bar:
         task = bar.add_task("", total=size)
         for part in ColumnCorpus.read_parts(data, written):
             out.write(_tag_part(tagger, part, marginals, nbest, legal))
@@ -111,23 +109,3 @@ def _tag_attributes(model: Model, data: Path, legal: str | None) -> bytes:
     bounds = corpus.sentences.tolist()
     blocks = ("\n".join(names[a:b]) for a, b in itertools.pairwise(bounds))
     return ("\n\n".join(blocks) + "\n\n").encode()
-
-
-@contextlib.contextmanager
-def _output(path: Path | None) -> Iterator[IO[bytes]]:
-    from adaptag.storage.files import replace_file
-
-    if path is None:
-        standard: Any = sys.stdout.buffer
-        if not isinstance(standard, io.RawIOBase):
-            yield standard
-            standard.flush()
-            return
-        whole = io.BufferedWriter(standard)  # a raw stream may write only a part at a time
-        try:
-            yield whole
-        finally:
-            whole.detach()
-    else:
-        with replace_file(path) as file:
-            yield file

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from adaptag._native import core
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.errors import CorpusError, ModelError
-from adaptag.features.index import TENSORS, Encoded, FeatureIndex
+from adaptag.features.index import NO_LIMIT, TENSORS, EdgeLimit, Encoded, FeatureIndex
 from adaptag.features.template import Template
 from adaptag.storage.files import replace_file
 from adaptag.storage.tensors import read_tensors, write_tensors
@@ -19,81 +19,53 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
+    from typing_extensions import Self
 
     from adaptag.features.index import Corpus
     from adaptag.storage.files import PathLike
 
-__all__ = ["Dataset", "index_from_file", "index_to_file"]
+__all__ = ["Dataset", "Examples", "index_from_file", "index_to_file"]
 
 KIND = "dataset"
 VERSION = 1
 
 
+class Index(Protocol):
+    """What training asks of the features: how many there are."""
+
+    @property
+    def n_of_kind(self) -> tuple[int, int, int]:
+        """How many predicates have node, node and edge, and edge weights."""
+
+    @property
+    def n_predicates(self) -> int:
+        """Predicates of all kinds."""
+
+
 @dataclass(frozen=True, eq=False)
-class Dataset:
-    """A labelled corpus as arrays.
+class Examples:
+    """Labelled sentences as arrays: all that training needs.
 
     Attributes:
-        index: the feature index.
+        index: the features.
         encoded: predicates of every token.
         labels: number of every token's label, int32 ``[T]``.
         label_names: the labels; in evaluation data they may go beyond those of the model.
-        cutoff: features that occur less often were left out.
     """
 
-    index: FeatureIndex
+    index: Index
     encoded: Encoded
     labels: NDArray[np.int32]
     label_names: tuple[str, ...]
-    cutoff: int = 1
 
-    @classmethod
-    def build(cls, corpus: Corpus, template: Template, cutoff: int = 1) -> Dataset:
-        """Encode training data, building the index from it."""
-        if not isinstance(corpus, AttributeCorpus):
-            if template.attributes:
-                raise CorpusError(f"{corpus.name}: holds columns, not attributes")
-            line = f":{corpus.lines[0]}" if len(corpus.lines) else ""
-            labels, names = corpus.number_labels()
-            template.check_columns(corpus.n_columns - 1, f"{corpus.name}{line}")
-        else:
-            labels, names = corpus.number_labels()
-        index, encoded = FeatureIndex.build(corpus, template, cutoff)
-        return cls(index, encoded, labels, tuple(names), cutoff)
-
-    @classmethod
-    def grow(
-        cls, corpus: Corpus, index: FeatureIndex, label_names: Sequence[str], cutoff: int = 1
-    ) -> Dataset:
-        """Encode more training data; labels and features unknown so far are added behind.
-
-        The cutoff is that of new features; see ``FeatureIndex.grow``.
-        """
-        index.check(corpus, labelled=True)
-        labels, names = corpus.number_labels(label_names)
-        grown, encoded = index.grow(corpus, cutoff)
-        return cls(grown, encoded, labels, tuple(names), cutoff)
-
-    @classmethod
-    def encode(cls, corpus: Corpus, index: FeatureIndex, label_names: Sequence[str]) -> Dataset:
-        """Encode evaluation data with a given index; labels unknown so far are added behind."""
-        index.check(corpus, labelled=True)
-        labels, names = corpus.number_labels(label_names)
-        return cls(index, index.encode(corpus), labels, tuple(names))
-
-    def select(self, sentences: NDArray[np.int64]) -> Dataset:
-        """The dataset of some of the sentences, in this order; the index stays whole."""
+    def select(self, sentences: NDArray[np.int64]) -> Self:
+        """Those of some of the sentences, in this order; the index stays whole."""
         e = self.encoded
         tokens, starts = _spread(e.sentences, sentences)
         features, positions = _spread(e.positions, tokens)
         values = None if e.values is None else e.values[features]
         encoded = Encoded(starts, positions, e.predicates[features], values)
-        return Dataset(self.index, encoded, self.labels[tokens], self.label_names, self.cutoff)
-
-    def extends(self, index: FeatureIndex, label_names: Sequence[str]) -> bool:
-        """Whether these labels and features are those given, then new ones."""
-        known = self.label_names[: len(label_names)] == tuple(label_names)
-        return known and self.index.extends(index)
+        return replace(self, encoded=encoded, labels=self.labels[tokens])
 
     def __len__(self) -> int:
         """Count the sentences."""
@@ -114,6 +86,65 @@ class Dataset:
         e = self.encoded
         labels = self.labels if labelled else None
         return core.Dataset(layout, e.sentences, e.positions, e.predicates, e.values, labels)
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset(Examples):
+    """A labelled corpus with the index that names its features.
+
+    Attributes:
+        index: the feature index.
+        cutoff: features that occur less often were left out.
+    """
+
+    index: FeatureIndex
+    cutoff: int = 1
+
+    @classmethod
+    def build(
+        cls, corpus: Corpus, template: Template, cutoff: int = 1, edges: EdgeLimit = NO_LIMIT
+    ) -> Dataset:
+        """Encode training data, building the index from it."""
+        if not isinstance(corpus, AttributeCorpus):
+            if template.attributes:
+                raise CorpusError(f"{corpus.name}: holds columns, not attributes")
+            line = f":{corpus.lines[0]}" if len(corpus.lines) else ""
+            labels, names = corpus.number_labels()
+            template.check_columns(corpus.n_columns - 1, f"{corpus.name}{line}")
+        else:
+            labels, names = corpus.number_labels()
+        index, encoded = FeatureIndex.build(corpus, template, cutoff, edges)
+        return cls(index, encoded, labels, tuple(names), cutoff)
+
+    @classmethod
+    def grow(
+        cls,
+        corpus: Corpus,
+        index: FeatureIndex,
+        label_names: Sequence[str],
+        cutoff: int = 1,
+        edges: EdgeLimit = NO_LIMIT,
+    ) -> Dataset:
+        """Encode more training data; labels and features unknown so far are added behind.
+
+        Cutoff and limit are those of new features; see ``FeatureIndex.grow``.
+        """
+        index.check(corpus, labelled=True)
+        labels, names = corpus.number_labels(label_names)
+        grown, encoded = index.grow(corpus, cutoff, edges)
+        return cls(grown, encoded, labels, tuple(names), cutoff)
+
+    @classmethod
+    def encode(cls, corpus: Corpus, index: FeatureIndex, label_names: Sequence[str]) -> Dataset:
+        """Encode evaluation data with a given index; labels unknown so far are added behind."""
+        index.check(corpus, labelled=True)
+        labels, names = corpus.number_labels(label_names)
+        return cls(index, index.encode(corpus), labels, tuple(names))
+
+    def extends(self, index: FeatureIndex, label_names: Sequence[str]) -> bool:
+        """Whether these labels and features are those given, then new ones."""
+        known = self.label_names[: len(label_names)] == tuple(label_names)
+        return known and self.index.extends(index)
 
     def save(self, path: PathLike) -> None:
         """Write the dataset to a file that ``load`` maps into memory."""
@@ -171,6 +202,7 @@ def index_to_file(index: FeatureIndex) -> tuple[dict[str, Any], dict[str, NDArra
     header = {
         "template": index.template.text,
         "attributes": index.template.attributes,
+        "rich_attributes": index.template.rich_attributes,
         "n_of_kind": list(index.n_of_kind),
     }
     return header, {f"index.{name}": index.tensors[name] for name in TENSORS}
@@ -179,7 +211,11 @@ def index_to_file(index: FeatureIndex) -> tuple[dict[str, Any], dict[str, NDArra
 def index_from_file(header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> FeatureIndex:
     """Rebuild a feature index from a file's header and tensors."""
     node, both, edge = (int(n) for n in header["n_of_kind"])
-    template = Template(str(header["template"]), bool(header["attributes"]))
+    template = Template(
+        str(header["template"]),
+        bool(header["attributes"]),
+        rich_attributes=bool(header["rich_attributes"]),
+    )
     found = {}
     for name, (dtype, ndim) in TENSORS.items():
         found[name] = tensors[f"index.{name}"]

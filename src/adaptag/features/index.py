@@ -10,7 +10,7 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.corpus.attributes import AttributeCorpus
-from adaptag.errors import CorpusError, ModelError
+from adaptag.errors import CorpusError, ModelError, ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,9 +22,10 @@ if TYPE_CHECKING:
 
     Corpus = ColumnCorpus | AttributeCorpus
 
-__all__ = ["Encoded", "FeatureIndex"]
+__all__ = ["EdgeLimit", "Encoded", "FeatureIndex", "check_cutoff"]
 
 NO_TOKEN = 0xFFFFFFFF
+MAX_CUTOFF = 2**31 - 1
 TENSORS = {
     "vocabulary_bytes": (np.uint8, 1),
     "vocabulary_offsets": (np.uint32, 1),
@@ -33,6 +34,33 @@ TENSORS = {
     "slots": (np.uint64, 1),
     "keys": (np.uint32, 2),
 }
+
+
+def check_cutoff(name: str, value: int, least: int = 1) -> None:
+    """Raise unless a cutoff can be one."""
+    if not least <= value <= MAX_CUTOFF:
+        raise ParameterError(f"{name} is {value}; allowed: {least} to {MAX_CUTOFF}")
+
+
+@dataclass(frozen=True)
+class EdgeLimit:
+    """Which of the features that may have edge weights get them; the others have node weights only.
+
+    Attributes:
+        cutoff: those that occur less often get none.
+        share: of them all, the most frequent ones, 0 to 1.
+    """
+
+    cutoff: int = 1
+    share: float = 1.0
+
+    def __post_init__(self) -> None:
+        check_cutoff("edge_cutoff", self.cutoff)
+        if not 0 <= self.share <= 1:
+            raise ParameterError(f"edge_share is {self.share}; allowed: 0 to 1")
+
+
+NO_LIMIT = EdgeLimit()
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,12 +97,14 @@ class FeatureIndex:
 
     @classmethod
     def build(
-        cls, corpus: Corpus, template: Template, cutoff: int = 1
+        cls, corpus: Corpus, template: Template, cutoff: int = 1, edges: EdgeLimit = NO_LIMIT
     ) -> tuple[FeatureIndex, Encoded]:
         """Number all predicates seen at least ``cutoff`` times, and encode the corpus."""
-        return cls._finish(core.IndexBuilder(template.program()), corpus, template, cutoff)
+        return cls._finish(core.IndexBuilder(template.program()), corpus, template, cutoff, edges)
 
-    def grow(self, corpus: Corpus, cutoff: int = 1) -> tuple[FeatureIndex, Encoded]:
+    def grow(
+        self, corpus: Corpus, cutoff: int = 1, edges: EdgeLimit = NO_LIMIT
+    ) -> tuple[FeatureIndex, Encoded]:
         """Add the new predicates seen at least ``cutoff`` times, and encode the corpus.
 
         Within each kind, the predicates known so far come first, in their order, then the new ones
@@ -92,12 +122,17 @@ class FeatureIndex:
             )
         except ValueError as error:
             raise ModelError(f"malformed feature index: {error}") from None
-        grown, encoded = self._finish(builder, corpus, self.template, cutoff)
+        grown, encoded = self._finish(builder, corpus, self.template, cutoff, edges)
         return (self if grown.n_of_kind == self.n_of_kind else grown), encoded
 
     @classmethod
     def _finish(
-        cls, builder: core.IndexBuilder, corpus: Corpus, template: Template, cutoff: int
+        cls,
+        builder: core.IndexBuilder,
+        corpus: Corpus,
+        template: Template,
+        cutoff: int,
+        edges: EdgeLimit,
     ) -> tuple[FeatureIndex, Encoded]:
         """Count and number the predicates of a corpus."""
         if isinstance(corpus, AttributeCorpus):
@@ -106,7 +141,7 @@ class FeatureIndex:
             )
         else:
             builder.add_columns(corpus.text, corpus.cells, corpus.sentences)
-        found = builder.freeze(cutoff)
+        found = builder.freeze(cutoff, edges.cutoff, edges.share)
         values = found["values"] if isinstance(corpus, AttributeCorpus) else None
         if values is not None and bool((values == 1).all()):
             values = None
@@ -177,7 +212,7 @@ class FeatureIndex:
             self.tensors["vocabulary_slots"],
             self.tensors["derived"],
             self.tensors["slots"],
-            self.n_predicates,
+            self.n_of_kind,
         )
 
     @cached_property

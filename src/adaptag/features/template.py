@@ -20,7 +20,7 @@ Unlike CRF++, macros without text between them are not run together: ``a`` + ``b
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -74,12 +74,14 @@ class Template:
         text: the template as written.
         attributes: whether the data comes as ready-made attributes (CRFsuite's files), each a node
             feature, and the lines only add to them.
+        rich_attributes: whether attributes have edge weights too.
         name: the file or preset, for messages.
     """
 
     text: str
     attributes: bool = False
-    name: str = "<template>"
+    rich_attributes: bool = field(default=False, kw_only=True)
+    name: str = field(default="<template>", compare=False)
     lines: tuple[Line, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -127,6 +129,11 @@ class Template:
         """Make the template of ready-made attributes: each a node feature, and label bigrams."""
         return cls("B", attributes=True, name="attributes")
 
+    def rich(self) -> Template:
+        """The template in which every line, and every attribute, has edge weights too."""
+        text = re.sub(r"^U", "*", self.text, flags=re.MULTILINE)
+        return replace(self, text=text, rich_attributes=self.attributes)
+
     @property
     def skeletons(self) -> list[str]:
         """Texts with holes, numbered; attributes are number 0 where there are any."""
@@ -153,7 +160,9 @@ class Template:
             )
             for line in self.lines
         ]
-        return core.Program(list(columns), lines, 0 if self.attributes else -1)
+        return core.Program(
+            list(columns), lines, 0 if self.attributes else -1, int(self.rich_attributes)
+        )
 
     def check_columns(self, n_columns: int, where: str) -> None:
         """Raise unless data with so many feature columns can fill every macro."""

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.dataset.encoded import Dataset
+    from adaptag.dataset.encoded import Examples
 
     Vector = NDArray[np.float64]
     Weights = NDArray[np.float32]
@@ -46,7 +46,7 @@ class Objective:
         accuracy: expected token accuracy at the weights last asked for, in percent.
     """
 
-    def __init__(self, dataset: Dataset, threads: int | None = None) -> None:
+    def __init__(self, dataset: Examples, threads: int | None = None) -> None:
         if threads is not None and threads < 1:
             raise ParameterError(f"threads is {threads}; allowed: 1 or more")
         self.threads = threads or _cores()

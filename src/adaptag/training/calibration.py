@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.dataset.encoded import Dataset
+    from adaptag.dataset.encoded import Examples
     from adaptag.training.declarations import Algorithm, Value
 
 __all__ = ["calibrate", "objective"]
@@ -27,7 +27,7 @@ SMALLEST, LARGEST = 1e-6, 1e3
 
 
 def calibrate(
-    dataset: Dataset,
+    dataset: Examples,
     chosen: Algorithm,
     parameters: Mapping[str, Value],
     seed: int = 1,
@@ -66,7 +66,7 @@ def calibrate(
 
 
 def _one_pass(
-    sample: Dataset,
+    sample: Examples,
     chosen: Algorithm,
     parameters: Mapping[str, Value],
     order: NDArray[np.uint32],
@@ -84,7 +84,7 @@ def _one_pass(
 
 
 def objective(
-    dataset: Dataset, weights: NDArray[np.float32], parameters: Mapping[str, Value]
+    dataset: Examples, weights: NDArray[np.float32], parameters: Mapping[str, Value]
 ) -> float:
     """What the likelihood methods minimise: Σ −log P(y | x) + ‖w‖² / (2σ²) + C ‖w‖₁."""
     data = dataset.native(dataset.layout)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from adaptag.dataset.encoded import Dataset
+    from adaptag.dataset.encoded import Examples
     from adaptag.storage.files import PathLike
     from adaptag.training.declarations import Value
     from adaptag.training.online import Trainer
@@ -55,7 +55,7 @@ class Checkpoint:
     best: int = 0
     best_weights: NDArray[np.float32] | None = field(default=None, repr=False)
 
-    def restore(self, trainer: Trainer, dataset: Dataset) -> None:
+    def restore(self, trainer: Trainer, dataset: Examples) -> None:
         """Put the state into a new trainer on the same data."""
         if checksum(dataset) != self.data:
             raise ParameterError(
@@ -103,7 +103,7 @@ class Checkpoint:
             raise ModelError(f"{path}: malformed checkpoint: {error}") from None
 
 
-def checksum(dataset: Dataset) -> int:
+def checksum(dataset: Examples) -> int:
     """Checksum of all that training sees."""
     e = dataset.encoded
     total = core.checksum(np.frombuffer("\n".join(dataset.label_names).encode(), np.uint8), 0)

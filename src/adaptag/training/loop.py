@@ -17,13 +17,14 @@ from adaptag.training.callbacks import Callback, PassReport
 from adaptag.training.checkpoint import Checkpoint, checksum
 from adaptag.training.declarations import AUTO
 from adaptag.training.online import Trainer
+from adaptag.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from adaptag.dataset.encoded import Dataset
+    from adaptag.dataset.encoded import Examples
     from adaptag.training.declarations import Algorithm, Value
 
     Score = Callable[[NDArray[np.float32]], float]
@@ -38,8 +39,10 @@ class Result:
     """What training gives.
 
     Attributes:
+        algorithm: its name.
         weights: float32, in the dataset's layout.
         parameters: the algorithm's parameters, defaults included.
+        seed: of the order of sentences.
         history: one report a pass.
         best: the pass whose weights these are.
         stopped: why training ended: ``passes``, ``converged`` (the algorithm's own rule),
@@ -47,16 +50,30 @@ class Result:
         checkpoint: all that is needed to go on later; batch algorithms have none.
     """
 
+    algorithm: str
     weights: NDArray[np.float32]
     parameters: dict[str, Value]
+    seed: int
     history: list[PassReport] = field(default_factory=list)
     best: int = 0
     stopped: str = "passes"
     checkpoint: Checkpoint | None = None
 
+    def provenance(self) -> dict[str, Any]:
+        """How the weights came about, ready for JSON."""
+        return {
+            "adaptag": __version__,
+            "algorithm": self.algorithm,
+            "parameters": self.parameters,
+            "seed": self.seed,
+            "stopped": self.stopped,
+            "best_pass": self.best,
+            "passes": [report.outcome() for report in self.history],
+        }
+
 
 def fit(
-    dataset: Dataset,
+    dataset: Examples,
     *,
     algorithm_name: str = "adf",
     parameters: Mapping[str, Value] | None = None,
@@ -107,7 +124,7 @@ class _Run:
 
     def __init__(
         self,
-        dataset: Dataset,
+        dataset: Examples,
         chosen: Algorithm,
         values: dict[str, Value],
         passes: int,
@@ -116,8 +133,8 @@ class _Run:
         callbacks: Sequence[Callback],
     ) -> None:
         self.dataset, self.chosen, self.passes = dataset, chosen, passes
-        self.seed, self.score, self.callbacks = seed, score, callbacks
-        self.result = Result(np.empty(0, np.float32), values)
+        self.score, self.callbacks = score, callbacks
+        self.result = Result(chosen.name, np.empty(0, np.float32), values, seed)
         self.best_weights: NDArray[np.float32] | None = None
 
     def online(self, start: NDArray[np.float32] | None, resume: Checkpoint | None) -> None:
@@ -150,7 +167,7 @@ class _Run:
         self.result.checkpoint = Checkpoint(
             self.chosen.name,
             self.result.parameters,
-            self.seed,
+            self.result.seed,
             self.result.history,
             trainer.arrays(),
             checksum(self.dataset),
@@ -160,7 +177,7 @@ class _Run:
 
     def _orders(self, done: int) -> Iterator[NDArray[np.uint32]]:
         """Shuffle the sentences anew for each pass; those that were made before are skipped."""
-        rng = np.random.default_rng(self.seed)
+        rng = np.random.default_rng(self.result.seed)
         lengths = np.diff(self.dataset.encoded.sentences)
         for number in range(done + self.passes):
             order = rng.permutation(len(self.dataset)).astype(np.uint32)

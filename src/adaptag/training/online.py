@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.dataset.encoded import Dataset
+    from adaptag.dataset.encoded import Examples
     from adaptag.training.declarations import Algorithm, Value
 
 __all__ = ["Trainer"]
@@ -33,7 +33,7 @@ class Trainer:
     """
 
     def __init__(
-        self, dataset: Dataset, chosen: Algorithm, parameters: Mapping[str, Value]
+        self, dataset: Examples, chosen: Algorithm, parameters: Mapping[str, Value]
     ) -> None:
         layout = dataset.layout
         self.parameters = chosen.values(parameters)

@@ -1,0 +1,378 @@
+// The Python face of word segmentation.
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+
+#include <atomic>
+
+#include "bindings.hpp"
+#include "parallel.hpp"
+#include "segment_builder.hpp"
+#include "segmenter.hpp"
+#include "text.hpp"
+#include "transforms.hpp"
+
+using namespace nb::literals;
+using namespace adaptag;
+
+namespace {
+
+Folding folding(const std::string& name) {
+  if (name == "none") return Folding::none;
+  if (name == "width") return Folding::width;
+  if (name == "types") return Folding::types;
+  throw std::invalid_argument("fold is '" + name + "'; allowed: none, width, types");
+}
+
+// Appends the code points of a string, lone surrogates included.
+void append_codes(nb::handle text, std::vector<uint32_t>& out) {
+  if (!PyUnicode_Check(text.ptr())) throw nb::type_error("expected a string");
+  const Py_ssize_t n = PyUnicode_GetLength(text.ptr());
+  const size_t first = out.size();
+  out.resize(first + size_t(n) + 1);
+  if (!PyUnicode_AsUCS4(text.ptr(), out.data() + first, n + 1, 1)) throw nb::python_error();
+  out.resize(first + size_t(n));
+}
+
+// Lines of words between white space → code points [T], sentences [N + 1], starts of words [T],
+// line numbers [N]. Empty lines are no sentences.
+nb::tuple read_segmented(In<uint8_t> bytes, std::string name) {
+  const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  std::vector<uint32_t> codes, lines;
+  std::vector<int64_t> sentences{0};
+  std::vector<uint8_t> starts;
+  {
+    nb::gil_scoped_release release;
+    check_text(text, name, 1);
+    codes.reserve(text.size() / 3);
+    starts.reserve(text.size() / 3);
+    for_each_line(text, 1, [&](size_t number, const char* p, const char* end) {
+      bool start = true;
+      while (p < end) {
+        const uint32_t c = next_code(p);
+        if (is_space(c)) {
+          start = true;
+          continue;
+        }
+        codes.push_back(c);
+        starts.push_back(start);
+        start = false;
+      }
+      if (int64_t(codes.size()) == sentences.back()) return;
+      sentences.push_back(int64_t(codes.size()));
+      lines.push_back(uint32_t(number));
+    });
+  }
+  return nb::make_tuple(numpy(std::move(codes)), numpy(std::move(sentences)),
+                        numpy(std::move(starts)), numpy(std::move(lines)));
+}
+
+// Sentences of Python words, likewise.
+nb::tuple pack_words(nb::handle sentences) {
+  std::vector<uint32_t> codes;
+  std::vector<int64_t> ends{0};
+  std::vector<uint8_t> starts;
+  for (nb::handle sentence : sentences) {
+    if (PyUnicode_Check(sentence.ptr()))
+      throw nb::type_error("a sentence must be a list of words, not a string");
+    for (nb::handle word : sentence) {
+      const size_t first = codes.size();
+      append_codes(word, codes);
+      if (codes.size() == first || std::any_of(codes.begin() + first, codes.end(), is_space))
+        throw std::invalid_argument("sentence " + std::to_string(ends.size()) +
+                                    ": a word is empty or holds white space");
+      starts.push_back(1);
+      starts.resize(codes.size(), 0);
+    }
+    ends.push_back(int64_t(codes.size()));
+  }
+  return nb::make_tuple(numpy(std::move(codes)), numpy(std::move(ends)), numpy(std::move(starts)));
+}
+
+auto fold_codes(In<uint32_t> codes, const std::string& how) {
+  const Folding f = folding(how);
+  std::vector<uint32_t> out(codes.size());
+  std::transform(codes.data(), codes.data() + codes.size(), out.begin(),
+                 [&](uint32_t c) { return fold(c, f); });
+  return numpy(std::move(out));
+}
+
+void check_symbols(std::span<const uint32_t> symbols, std::span<const int64_t> sentences) {
+  Dataset::check_offsets(sentences, symbols.size(), "sentence");
+  for (const uint32_t c : symbols)
+    if (c >= outside_symbol) throw std::invalid_argument("a character is out of range");
+}
+
+nb::dict build_segment_tables(In<uint32_t> symbols, In<int64_t> sentences, In<uint8_t> starts,
+                              uint32_t cutoff, uint32_t word_cutoff, uint32_t edge_cutoff,
+                              double edge_share) {
+  check_symbols(span(symbols), span(sentences));
+  if (starts.size() != symbols.size())
+    throw std::invalid_argument("starts: one is needed for each character");
+  std::optional<SegmentBuilder> b;
+  {
+    nb::gil_scoped_release release;
+    b.emplace(span(symbols), span(sentences), span(starts),
+              SegmentOptions{cutoff, word_cutoff, {edge_cutoff, edge_share}});
+  }
+  nb::dict out;
+  const size_t G = b->bigrams.size() / 2, H = b->word_bigrams.size() / 2;
+  out["characters"] = numpy(std::move(b->characters));
+  out["bigrams"] = numpy(std::move(b->bigrams), {G, 2});
+  out["word_symbols"] = numpy(std::move(b->word_symbols));
+  out["word_offsets"] = numpy(std::move(b->word_offsets));
+  out["word_counts"] = numpy(std::move(b->word_counts));
+  out["word_bigrams"] = numpy(std::move(b->word_bigrams), {H, 2});
+  out["n_unigrams"] = b->n_unigrams;
+  out["n_parts"] = b->n_parts;
+  out["n_rich"] = b->n_rich;
+  return out;
+}
+
+struct PySegmentIndex {
+  PySegmentIndex(In<uint32_t> characters, In<uint32_t, 2> bigrams, In<uint32_t> word_symbols,
+                 In<uint32_t> word_offsets, In<uint32_t, 2> word_bigrams, uint32_t n_unigrams,
+                 uint32_t n_parts, std::array<uint32_t, 5> n_rich)
+      : index({span(characters), span(bigrams), span(word_symbols), span(word_offsets),
+               span(word_bigrams), n_unigrams, n_parts, n_rich}) {}
+
+  nb::tuple encode(In<uint32_t> symbols, In<int64_t> sentences) const {
+    check_symbols(span(symbols), span(sentences));
+    SegmentIndex::Scratch s;
+    {
+      nb::gil_scoped_release release;
+      s.offsets.reserve(symbols.size() + 1);
+      s.offsets.push_back(0);
+      s.predicates.reserve(symbols.size() * 13);
+      for (size_t i = 0; i + 1 < sentences.size(); ++i) {
+        const auto first = size_t(sentences.data()[i]);
+        index.encode(span(symbols).subspan(first, size_t(sentences.data()[i + 1]) - first), s);
+      }
+    }
+    return nb::make_tuple(numpy(std::move(s.offsets)), numpy(std::move(s.predicates)));
+  }
+  nb::tuple name(uint32_t id) const {
+    const SegmentIndex::Name found = index.name(id);
+    return nb::make_tuple(found.block, found.item, found.place);
+  }
+
+  SegmentIndex index;
+};
+
+// Words beside those of training, by their folded form.
+class PyLexicon {
+ public:
+  explicit PyLexicon(const std::string& fold) : folding_(folding(fold)) {}
+
+  void add(nb::handle words, In<float> weights) {
+    size_t k = 0;
+    for (nb::handle word : words) {
+      if (k >= weights.size()) throw std::invalid_argument("one weight is needed for each word");
+      fold_word(word);
+      words_.insert(symbols_, weights.data()[k++]);
+    }
+  }
+  size_t remove(nb::handle words) {
+    size_t n = 0;
+    for (nb::handle word : words) {
+      fold_word(word);
+      n += words_.erase(symbols_);
+    }
+    return n;
+  }
+  bool contains(nb::handle word) {
+    fold_word(word);
+    return words_.lexicon.find(symbols_) != Lexicon::none;
+  }
+  // Adds words of a model, whose symbols are folded already: from number `first` on, those of at
+  // least `shortest` characters.
+  void add_symbols(In<uint32_t> symbols, In<uint32_t> offsets, size_t first, size_t shortest,
+                   float weight) {
+    for (size_t v = first; v + 1 < offsets.size(); ++v) {
+      const uint32_t begin = offsets.data()[v], end = offsets.data()[v + 1];
+      if (begin > end || end > symbols.size())
+        throw std::invalid_argument("a word lies outside the symbols");
+      if (end - begin >= shortest) words_.insert({symbols.data() + begin, end - begin}, weight);
+    }
+  }
+  // Where words [T] begin that are not there, white space left out, in texts put one behind the
+  // other.
+  auto unknown(nb::handle texts, In<uint8_t> starts) const {
+    std::vector<uint32_t> codes;
+    std::vector<size_t> ends;
+    for (nb::handle text : texts) {
+      append_codes(text, codes);
+      ends.push_back(codes.size());
+    }
+    if (codes.size() != starts.size())
+      throw std::invalid_argument("starts: one is needed for each character");
+    std::vector<int64_t> found;
+    {
+      nb::gil_scoped_release release;
+      std::vector<uint32_t> symbols(codes.size());
+      for (size_t t = 0; t < codes.size(); ++t) symbols[t] = fold(codes[t], folding_);
+      size_t t = 0;
+      for (const size_t text_end : ends)
+        while (t < text_end) {
+          size_t end = t + 1;
+          while (end < text_end && !starts.data()[end]) ++end;
+          if (!is_space(codes[t]) &&
+              words_.lexicon.find({symbols.data() + t, end - t}) == Lexicon::none)
+            found.push_back(int64_t(t));
+          t = end;
+        }
+    }
+    return numpy(std::move(found));
+  }
+  const ExtraWords& words() const { return words_; }
+
+ private:
+  void fold_word(nb::handle word) {
+    symbols_.clear();
+    append_codes(word, symbols_);
+    for (uint32_t& c : symbols_) c = fold(c, folding_);
+  }
+
+  Folding folding_;
+  ExtraWords words_;
+  std::vector<uint32_t> symbols_;
+};
+
+class PySegmenter {
+ public:
+  PySegmenter(const Layout& layout, In<float> weights, const PySegmentIndex* index,
+              std::array<int, 4> tags, const std::string& fold, const PyLexicon* rare)
+      : layout_(layout),
+        weights_(weights),
+        index_(index->index),
+        tags_{tags[0], tags[1], tags[2], tags[3]},
+        folding_(folding(fold)),
+        rare_(rare->words()) {
+    if (weights.size() != layout.n_weights() || layout.n_node != index_.n_node() ||
+        layout.n_both != index_.n_both() || layout.n_edge != 0)
+      throw std::invalid_argument("the weights do not fit the tables of the segmenter");
+    for (const int y : tags)
+      if (y < 0 || y >= layout.n_labels) throw std::invalid_argument("a tag is out of range");
+  }
+
+  // The words of each text.
+  nb::list cut(nb::handle texts, const PyLexicon* extra, int threads) const {
+    const Texts all(texts);
+    std::vector<uint8_t> starts(all.codes.size());
+    run(all, extra, threads, starts.data(), nullptr);
+    nb::list out;
+    size_t k = 0;
+    for (nb::handle text : texts) {
+      out.append(words(text, starts.data() + all.offsets[k], all.size(k)));
+      ++k;
+    }
+    return out;
+  }
+
+  // Starts of words [T] and their probabilities [T], with the offsets of the texts [N + 1].
+  nb::tuple marks(nb::handle texts, const PyLexicon* extra, int threads) const {
+    const Texts all(texts);
+    std::vector<uint8_t> starts(all.codes.size());
+    std::vector<float> probabilities(all.codes.size(), 0.0f);
+    run(all, extra, threads, starts.data(), probabilities.data());
+    std::vector<int64_t> offsets(all.offsets.begin(), all.offsets.end());
+    return nb::make_tuple(numpy(std::move(offsets)), numpy(std::move(starts)),
+                          numpy(std::move(probabilities)));
+  }
+
+ private:
+  struct Texts {
+    explicit Texts(nb::handle texts) {
+      for (nb::handle text : texts) {
+        append_codes(text, codes);
+        offsets.push_back(codes.size());
+      }
+    }
+    size_t count() const { return offsets.size() - 1; }
+    size_t size(size_t k) const { return offsets[k + 1] - offsets[k]; }
+    std::vector<uint32_t> codes;
+    std::vector<size_t> offsets{0};
+  };
+
+  void run(const Texts& all, const PyLexicon* extra, int threads, uint8_t* starts,
+           float* probabilities) const {
+    if (threads < 1) throw std::invalid_argument("threads: at least 1 is needed");
+    std::vector<const ExtraWords*> words{&rare_};
+    if (extra) words.push_back(&extra->words());
+    nb::gil_scoped_release release;
+    with_width(layout_.width, [&]<int W>() {
+      std::atomic<size_t> next{0};
+      constexpr size_t few = 16;  // texts taken at a time
+      threads = int(std::clamp<size_t>((all.count() + few - 1) / few, 1, threads));
+      in_parallel(threads, [&](int) {
+        Segmenter<W> segmenter(layout_, weights_.data(), index_, tags_, folding_, words);
+        for (size_t first; (first = next.fetch_add(few)) < all.count();)
+          for (size_t k = first; k < std::min(first + few, all.count()); ++k)
+            segmenter.cut({all.codes.data() + all.offsets[k], all.size(k)}, starts + all.offsets[k],
+                          probabilities ? probabilities + all.offsets[k] : nullptr);
+      });
+    });
+  }
+
+  static nb::list words(nb::handle text, const uint8_t* starts, size_t n) {
+    nb::list out;
+    for (size_t t = 0; t < n;) {
+      size_t end = t + 1;
+      while (end < n && !starts[end]) ++end;
+      nb::object word = nb::steal(PyUnicode_Substring(text.ptr(), Py_ssize_t(t), Py_ssize_t(end)));
+      if (!word.is_valid()) throw nb::python_error();
+      out.append(word);
+      t = end;
+    }
+    return out;
+  }
+
+  Layout layout_;
+  In<float> weights_;
+  const SegmentIndex& index_;
+  WordTags tags_;
+  Folding folding_;
+  const ExtraWords& rare_;
+};
+
+}  // namespace
+
+void bind_segmentation(nb::module_& m) {
+  m.def("read_segmented", &read_segmented, "text"_a.noconvert(), "name"_a);
+  m.def("pack_words", &pack_words, "sentences"_a.none());
+  m.def("fold_codes", &fold_codes, "codes"_a.noconvert(), "fold"_a);
+  m.def("build_segment_tables", &build_segment_tables, "symbols"_a.noconvert(),
+        "sentences"_a.noconvert(), "starts"_a.noconvert(), "cutoff"_a, "word_cutoff"_a,
+        "edge_cutoff"_a, "edge_share"_a);
+
+  nb::class_<PySegmentIndex>(m, "SegmentIndex")
+      .def(nb::init<In<uint32_t>, In<uint32_t, 2>, In<uint32_t>, In<uint32_t>, In<uint32_t, 2>,
+                    uint32_t, uint32_t, std::array<uint32_t, 5>>(),
+           "characters"_a.noconvert(), "bigrams"_a.noconvert(), "word_symbols"_a.noconvert(),
+           "word_offsets"_a.noconvert(), "word_bigrams"_a.noconvert(), "n_unigrams"_a, "n_parts"_a,
+           "n_rich"_a)
+      .def_prop_ro("n_of_kind",
+                   [](const PySegmentIndex& self) {
+                     return nb::make_tuple(self.index.n_node(), self.index.n_both(), 0);
+                   })
+      .def("encode", &PySegmentIndex::encode, "symbols"_a.noconvert(), "sentences"_a.noconvert())
+      .def("name", &PySegmentIndex::name, "predicate"_a);
+
+  nb::class_<PyLexicon>(m, "Lexicon")
+      .def(nb::init<const std::string&>(), "fold"_a)
+      .def("add", &PyLexicon::add, "words"_a.none(), "weights"_a.noconvert())
+      .def("add_symbols", &PyLexicon::add_symbols, "symbols"_a.noconvert(), "offsets"_a.noconvert(),
+           "first"_a, "shortest"_a, "weight"_a)
+      .def("remove", &PyLexicon::remove, "words"_a.none())
+      .def("unknown", &PyLexicon::unknown, "texts"_a, "starts"_a.noconvert())
+      .def("__contains__", &PyLexicon::contains, "word"_a)
+      .def("__len__", [](const PyLexicon& self) { return self.words().size; });
+
+  nb::class_<PySegmenter>(m, "Segmenter")
+      .def(nb::init<const Layout&, In<float>, const PySegmentIndex*, std::array<int, 4>,
+                    const std::string&, const PyLexicon*>(),
+           "layout"_a, "weights"_a.noconvert(), "index"_a, "tags"_a, "fold"_a, "rare"_a,
+           nb::keep_alive<1, 4>(), nb::keep_alive<1, 7>())
+      .def("cut", &PySegmenter::cut, "texts"_a, "extra"_a.none(), "threads"_a)
+      .def("marks", &PySegmenter::marks, "texts"_a, "extra"_a.none(), "threads"_a);
+}

@@ -1,0 +1,372 @@
+"""``adaptag segment``: train a word segmenter, cut text, score it, find new words."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from adaptag.cli.options import (
+    EDGES,
+    AlgorithmOption,
+    ConvergeOption,
+    DevOption,
+    EdgeCutoffOption,
+    EdgeShareOption,
+    LogOption,
+    ModelOption,
+    PassesOption,
+    PatienceOption,
+    SeedOption,
+)
+from adaptag.cli.output import output_stream, say
+from adaptag.cli.parameters import given_parameters, with_parameters
+from adaptag.errors import ParameterError
+
+if TYPE_CHECKING:
+    from adaptag.segmentation.new_words import Detection
+    from adaptag.segmentation.segmenter import Segmenter
+
+__all__ = ["segment"]
+
+segment = typer.Typer(
+    name="segment",
+    help="Word segmentation: train a segmenter, cut text, score it, find new words.",
+    no_args_is_help=True,
+)
+
+TextArgument = Annotated[
+    Path, typer.Argument(metavar="TEXT", help="Plain text (.gz, .xz; - for stdin).")
+]
+DictionaryOption = Annotated[
+    list[Path] | None,
+    typer.Option(
+        "--dictionary",
+        "-d",
+        help="Your own words: one a line, and behind a tab its weight or 'force'. Repeatable.",
+    ),
+]
+ThreadsOption = Annotated[
+    int | None, typer.Option(min=1, help="Threads to cut with.", show_default="all cores")
+]
+ThresholdOption = Annotated[
+    float, typer.Option(min=0, max=1, help="The probability that a new word must exceed.")
+]
+RoundsOption = Annotated[int, typer.Option(min=1, help="Segment at most so often.")]
+
+
+@segment.command()
+@with_parameters
+def train(
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TRAIN", help="Spaced text, a sentence a line (.gz, .xz; - for stdin)."
+        ),
+    ],
+    model: Annotated[Path, typer.Option("--model", "-m", help="The model file to write.")],
+    dev: DevOption = None,
+    tags: Annotated[
+        str, typer.Option(help="Tag set: bie, bies or bmes.", rich_help_panel="Features")
+    ] = "bie",
+    fold: Annotated[
+        str,
+        typer.Option(
+            help="How characters are seen: none, width (full-width as half-width), or types "
+            "(also all digits alike, all Latin letters alike). The text is never changed.",
+            rich_help_panel="Features",
+        ),
+    ] = "types",
+    cutoff: Annotated[
+        int,
+        typer.Option(
+            min=1, help="Leave out rarer characters, bigrams.", rich_help_panel="Features"
+        ),
+    ] = 1,
+    word_cutoff: Annotated[
+        int,
+        typer.Option(
+            min=0, help="Leave out rarer words; 0: no word features.", rich_help_panel="Features"
+        ),
+    ] = 3,
+    plain_edges: Annotated[
+        bool,
+        typer.Option("--plain-edges", help="No edge weights for features.", rich_help_panel=EDGES),
+    ] = False,
+    edge_cutoff: EdgeCutoffOption = 1,
+    edge_share: EdgeShareOption = 1.0,
+    algorithm: AlgorithmOption = None,
+    passes: PassesOption = None,
+    patience: PatienceOption = 5,
+    converge: ConvergeOption = False,
+    seed: SeedOption = None,
+    log: LogOption = None,
+    **parameters: float | str | None,
+) -> None:
+    """Train a segmenter on text with spaces between the words.
+
+    Ctrl-C stops training and saves the model reached so far.
+    """
+    from adaptag.cli.progress import JsonLog, watcher, working
+    from adaptag.corpus.segmented import SegmentedCorpus, tag_names
+    from adaptag.features.characters import CharacterFeatures
+    from adaptag.features.index import EdgeLimit
+    from adaptag.segmentation.segmenter import Segmenter
+    from adaptag.storage.files import check_writable
+
+    given = given_parameters(algorithm, parameters)
+    limit = EdgeLimit(edge_cutoff, edge_share)
+    features = CharacterFeatures(fold, cutoff, word_cutoff, None if plain_edges else limit)
+    tag_names(tags)
+    for path in filter(None, [model, log]):
+        check_writable(path)
+    begin = time.perf_counter()
+    with working(f"reading {data}"):
+        corpus = SegmentedCorpus.read(data)
+        dev_corpus = None if dev is None else SegmentedCorpus.read(dev)
+    say(
+        f"{len(corpus):,} sentences, {corpus.n_words:,} words, {corpus.n_characters:,} characters, "
+        f"read in {time.perf_counter() - begin:.2f} s"
+    )
+    with ExitStack() as stack:
+        callbacks: list[Any] = [stack.enter_context(watcher())]
+        json_log = stack.enter_context(JsonLog(log)) if log else None
+        callbacks += [json_log] if json_log else []
+        segmenter = Segmenter.train(
+            corpus,
+            dev=dev_corpus,
+            tags=tags,
+            features=features,
+            algorithm=algorithm or "adf",
+            passes=passes,
+            seed=1 if seed is None else seed,
+            converge=converge,
+            patience=patience,
+            callbacks=callbacks,
+            **given,
+        )
+        segmenter.save(model)
+        seconds = time.perf_counter() - begin
+        outcome = segmenter.provenance
+        if json_log:
+            json_log.write("end", {"seconds": seconds, **outcome, "model": str(model)})
+    if outcome["stopped"] == "interrupt":
+        say("interrupted: the model reached so far is kept")
+    if dev is not None and outcome["passes"]:
+        best = outcome["passes"][outcome["best_pass"] - 1]
+        say(f"best development F1 {best['dev_score']:.2f}, in pass {outcome['best_pass']}")
+    say(
+        f"{model}: {segmenter.index.n_words:,} words, {segmenter.index.n_predicates:,} features, "
+        f"{model.stat().st_size / 1e6:.1f} MB, {seconds:.2f} s in all"
+    )
+
+
+@segment.command()
+def cut(
+    data: TextArgument,
+    model: ModelOption,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write; else standard output.")
+    ] = None,
+    dictionary: DictionaryOption = None,
+    separator: Annotated[str, typer.Option(help="What to write between words.")] = " ",
+    probabilities: Annotated[
+        bool,
+        typer.Option("--probabilities", help="A word a line, a tab, the word's probability."),
+    ] = False,
+    threads: ThreadsOption = None,
+) -> None:
+    """Cut text into words: the same lines, with spaces between the words.
+
+    Files of any size are read in parts; lines may be of any length.
+    """
+    from adaptag.cli.progress import byte_bar
+    from adaptag.corpus.text import read_lines
+
+    segmenter = _load(model, dictionary)
+    size = data.stat().st_size if data.is_file() else None
+    with output_stream(output) as out, byte_bar("cutting") as bar:
+        task = bar.add_task("", total=size)
+        whole = True  # whether the last line was given to its end
+        for lines in read_lines(data):
+            if probabilities:
+                text = _with_probabilities(segmenter, lines, threads)
+            else:
+                text = "".join(_spaced(segmenter, lines, separator, threads))
+                if not whole and lines[0].strip():
+                    text = separator + text
+            whole = lines[-1].endswith("\n")
+            out.write(text.encode())
+            bar.advance(task, sum(len(line.encode()) for line in lines) if size else 0)
+
+
+def _spaced(
+    segmenter: Segmenter, lines: list[str], separator: str, threads: int | None
+) -> Iterator[str]:
+    """The lines with separators between words; white space of the text is one, too."""
+    contents = [line.rstrip("\r\n") for line in lines]
+    pieces = segmenter.cut_all(contents, threads)
+    for line, content, words in zip(lines, contents, pieces, strict=True):
+        shown = words if content.isalnum() else [word for word in words if not word.isspace()]
+        yield separator.join(shown) + line[len(content) :]
+
+
+def _with_probabilities(segmenter: Segmenter, lines: list[str], threads: int | None) -> str:
+    """One word a line with its probability, an empty line behind each line of the text."""
+    out = []
+    offsets, starts, probabilities = segmenter.marks(lines, threads)
+    for line, first, last in zip(lines, offsets, offsets[1:], strict=False):
+        begins = [*starts[first:last].nonzero()[0].tolist(), last - first]
+        for a, b in itertools.pairwise(begins):
+            if not line[a:b].isspace():
+                out.append(f"{line[a:b]}\t{probabilities[first + a]:.6f}\n")
+        out.append("\n" * line.endswith("\n"))
+    return "".join(out)
+
+
+@segment.command()
+def evaluate(
+    gold: Annotated[Path, typer.Argument(metavar="GOLD", help="Spaced text with the right words.")],
+    predicted: Annotated[
+        Path | None, typer.Argument(metavar="[PREDICTED]", help="The same text, as it was cut.")
+    ] = None,
+    model: Annotated[
+        Path | None,
+        typer.Option("--model", "-m", help="Cut with this model, and know its words."),
+    ] = None,
+    words: Annotated[
+        Path | None,
+        typer.Option(help="With PREDICTED: the words of the training data, or that data itself."),
+    ] = None,
+    fold: Annotated[
+        str,
+        typer.Option(
+            help="With PREDICTED: how words are compared with --words: none, width, types."
+        ),
+    ] = "none",
+    new_words: Annotated[
+        bool, typer.Option("--new-words", help="With a model: find new words first.")
+    ] = False,
+    dictionary: DictionaryOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+) -> None:
+    """Score a segmentation as the SIGHAN bakeoffs do: P, R, F1, OOV rate, OOV and IV recall."""
+    from rich.console import Console
+
+    from adaptag.corpus.segmented import SegmentedCorpus
+    from adaptag.evaluation.segmentation import evaluate_segmentation, segmentation_table
+    from adaptag.features.characters import word_list
+
+    if (predicted is None) == (model is None):
+        raise ParameterError("give either PREDICTED or --model")
+    if predicted is not None and (new_words or dictionary):
+        raise ParameterError("--new-words and --dictionary go with --model")
+    if model is not None and words is not None:
+        raise ParameterError("--words goes with PREDICTED: a model knows its words")
+    right = SegmentedCorpus.read(gold)
+    if model is not None:
+        segmenter = _load(model, dictionary)
+        texts = right.texts()
+        found = segmenter.new_words(texts).segmentation if new_words else segmenter.cut_all(texts)
+        score = evaluate_segmentation(right.words(), found, segmenter.lexicon.__contains__)
+    else:
+        assert predicted is not None
+        lexicon = word_list(_all_words(words) if words else [], fold)
+        score = evaluate_segmentation(
+            right.words(),
+            SegmentedCorpus.read(predicted).words(),
+            lexicon.__contains__ if words else lambda _: True,
+        )
+    if as_json:
+        typer.echo(json.dumps(score.to_dict(), indent=2))
+    else:
+        Console().print(segmentation_table(score))
+
+
+@segment.command("new-words")
+def new_words(
+    data: TextArgument,
+    model: ModelOption,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Write the words as a dictionary, for --dictionary."),
+    ] = None,
+    segmented: Annotated[
+        Path | None, typer.Option(help="Write the text as it is cut with the new words.")
+    ] = None,
+    dictionary: DictionaryOption = None,
+    threshold: ThresholdOption = 0.5,
+    rounds: RoundsOption = 10,
+    as_json: Annotated[bool, typer.Option("--json", help="Write all of them as JSON.")] = False,
+    show: Annotated[int, typer.Option(min=1, help="Words to show in the table.")] = 40,
+) -> None:
+    """Find words that the training data does not have, and cut the text again with them."""
+    from rich.console import Console
+
+    from adaptag.cli.progress import working
+    from adaptag.corpus.text import read_lines
+    from adaptag.storage.files import check_writable, replace_file
+
+    for path in filter(None, [output, segmented]):
+        check_writable(path)
+    segmenter = _load(model, dictionary)
+    with working(f"searching {data}"):
+        lines = [line for part in read_lines(data) for line in part]
+        found = segmenter.new_words(lines, threshold=threshold, rounds=rounds)
+    if output is not None:
+        with replace_file(output) as file:
+            file.write(found.dictionary().encode())
+    if segmented is not None:
+        with replace_file(segmented) as file:
+            for line, words in zip(lines, found.segmentation, strict=True):
+                end = line[len(line.rstrip("\r\n")) :]
+                kept = (word for word in words if not word.isspace())
+                file.write((" ".join(kept) + end).encode())
+    if as_json:
+        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, indent=1))
+    else:
+        Console().print(_new_words_table(found, show))
+
+
+def _new_words_table(found: Detection, show: int) -> Any:
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    n = len(found.new_words)
+    caption = f"{n:,} new words, {found.rounds} round{'s' * (found.rounds > 1)}"
+    if n > show:
+        caption += f"; the {show} most frequent are shown"
+    table = Table(box=box.HORIZONTALS, caption=caption, caption_justify="left")
+    table.add_column("word", style="bold", no_wrap=True, max_width=20)
+    table.add_column("count", justify="right", min_width=5)
+    table.add_column("probability", justify="right", min_width=11)
+    table.add_column("example", overflow="ellipsis", no_wrap=True, ratio=1)
+    for word in found.new_words[:show]:
+        table.add_row(
+            Text(word.text), f"{word.count:,}", f"{word.probability:.3f}", Text(word.example)
+        )
+    return table
+
+
+def _load(model: Path, dictionaries: list[Path] | None) -> Segmenter:
+    from adaptag.segmentation.segmenter import Segmenter
+
+    segmenter = Segmenter.load(model)
+    for path in dictionaries or []:
+        segmenter.dictionary.load(path)
+    return segmenter
+
+
+def _all_words(path: Path) -> Iterable[str]:
+    from adaptag.corpus.text import read_lines
+
+    for lines in read_lines(path):
+        for line in lines:
+            yield from line.split()

@@ -1,0 +1,1 @@
+"""Word segmentation: text → words, new words, dictionaries of the user's own."""

@@ -1,0 +1,134 @@
+"""Words of the user's own."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptag._native import core
+from adaptag.errors import CorpusError, ParameterError
+from adaptag.storage.files import read_bytes, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from adaptag.storage.files import PathLike
+
+__all__ = ["FORCE", "WEIGHT", "UserDictionary"]
+
+WEIGHT = 5.0
+FORCE = math.inf
+LARGEST = 1000.0
+WEIGHTS = f"-{LARGEST:g} to {LARGEST:g}, or force (in Python infinity)"
+
+
+class UserDictionary:
+    """Words that the segmenter shall know, each with a weight.
+
+    A word's weight is added to the score of its labels at each of its characters: the word is
+    preferred wherever it stands, and still given up where the text around it speaks for other
+    words. A negative weight speaks against a word. ``FORCE`` (infinity) makes it a word wherever
+    it stands; of forced words that overlap, the first and then the longest is taken.
+    """
+
+    def __init__(self, fold: str) -> None:
+        self.fold = fold
+        self.native = core.Lexicon(fold)
+        self._weights: dict[str, float] = {}  # by folded form: spellings of a word are one word
+
+    def copy(self) -> UserDictionary:
+        """A dictionary of its own with the same words."""
+        other = UserDictionary(self.fold)
+        other.add(self._weights)
+        return other
+
+    def add(self, words: str | Iterable[str] | Mapping[str, float], weight: float = WEIGHT) -> None:
+        """Add a word, several, or words with weights of their own; new weights replace old."""
+        if isinstance(words, str):
+            words = [words]
+        given = words if isinstance(words, Mapping) else dict.fromkeys(words, weight)
+        _check(given)
+        weights = dict(zip(self._folded(given), map(float, given.values()), strict=True))
+        self.native.add(list(weights), np.fromiter(weights.values(), np.float32, len(weights)))
+        self._weights |= weights
+
+    def remove(self, words: str | Iterable[str]) -> None:
+        """Remove words; those that are not there are passed over."""
+        chosen = self._folded([words] if isinstance(words, str) else words)
+        self.native.remove(chosen)
+        for word in chosen:
+            self._weights.pop(word, None)
+
+    def load(self, path: PathLike, weight: float = WEIGHT) -> None:
+        """Add the words of a file: one a line, and behind a tab its weight, or ``force``."""
+        self.add(_read(path, weight))
+
+    def __len__(self) -> int:
+        """Count the words."""
+        return len(self._weights)
+
+    def __contains__(self, word: str) -> bool:
+        return word in self.native
+
+    def __iter__(self) -> Iterator[str]:
+        """The words, as the segmenter sees them: folded."""
+        return iter(self._weights)
+
+    def weight(self, word: str) -> float:
+        """The weight of a word."""
+        return self._weights[self._folded([word])[0]]
+
+    def _folded(self, words: Iterable[str]) -> list[str]:
+        """Fold words, all at once: dictionaries are large."""
+        found = list(words)
+        if not found:
+            return []
+        codes = np.frombuffer("\n".join(found).encode("utf-32-le", "surrogatepass"), np.uint32)
+        folded = core.fold_codes(codes, self.fold).tobytes()
+        return folded.decode("utf-32-le", "surrogatepass").split("\n")
+
+
+def _check(weights: Mapping[str, float]) -> None:
+    for word, weight in weights.items():
+        if not isinstance(word, str) or not word or any(map(str.isspace, word)):
+            raise ParameterError(f"{word!r} is no word: it is empty or holds white space")
+        if not _allowed(weight):
+            raise ParameterError(f"the weight of {word!r} is {weight}; allowed: {WEIGHTS}")
+
+
+def _read(path: PathLike, weight: float) -> dict[str, float]:
+    name = shown(path)
+    try:
+        text = read_bytes(path).decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise CorpusError(f"{name}: invalid UTF-8 at byte {error.start + 1}") from None
+    weights = {}
+    for number, line in enumerate(text.split("\n"), 1):
+        cells = line.split()
+        if not cells or line.startswith("#"):
+            continue
+        if len(cells) > 2:
+            raise CorpusError(
+                f"{name}:{number}: {len(cells)} cells; allowed: a word, and its weight or 'force'"
+            )
+        weights[cells[0]] = weight if len(cells) == 1 else _weight(cells[1], f"{name}:{number}")
+    return weights
+
+
+def _weight(cell: str, where: str) -> float:
+    if cell == "force":
+        return FORCE
+    try:
+        found = float(cell)
+    except ValueError:
+        found = math.nan
+    if not _allowed(found):
+        raise CorpusError(f"{where}: weight {cell!r}; allowed: {WEIGHTS}")
+    return found
+
+
+def _allowed(weight: float) -> bool:
+    return weight == FORCE or abs(weight) <= LARGEST

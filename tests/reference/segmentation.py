@@ -1,0 +1,246 @@
+"""Word segmentation the slow way: features are strings, paths are lists of words.
+
+The features are those of Sun, Wang and Li (2012), section 3.2.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from tests.reference.crf import Scores, log_sum, path_score
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    Span = tuple[int, int]
+
+OUTSIDE = "⌷"
+LONGEST = 6
+TAGS = {"bie": "BIEB", "bies": "BIES", "bmes": "BMES"}  # begin, inside, end, a word of its own
+
+
+def fold(text: str, how: str) -> str:
+    if how == "none":
+        return text
+    narrow = "".join(chr(ord(c) - 0xFEE0) if "！" <= c <= "～" else c for c in text)
+    if how == "width":
+        return narrow
+    digits = "".join("0" if c in "0123456789" else c for c in narrow)
+    return "".join("a" if c.isascii() and c.isalpha() else c for c in digits)
+
+
+# ---- features -----------------------------------------------------------------------------------
+
+
+def unigram_dictionary(sentences: Sequence[Sequence[str]], cutoff: int) -> set[str]:
+    """U: frequent words of up to 6 characters, those of one character too."""
+    counts = Counter(word for sentence in sentences for word in sentence)
+    return {word for word, n in counts.items() if n >= cutoff > 0 and len(word) <= LONGEST}
+
+
+def bigram_dictionary(
+    sentences: Sequence[Sequence[str]], cutoff: int
+) -> dict[tuple[str, str], int]:
+    """B: frequent pairs of neighbours, both words of U."""
+    words = unigram_dictionary(sentences, cutoff)
+    counts = Counter(pair for sentence in sentences for pair in itertools.pairwise(sentence))
+    return {pair: n for pair, n in counts.items() if n >= cutoff and words.issuperset(pair)}
+
+
+@dataclass(frozen=True)
+class Items:
+    """What features are made of, with counts."""
+
+    characters: Mapping[str, float]
+    bigrams: Mapping[str, float]
+    words: Mapping[str, float]  # of U, with 2 to 6 characters
+    single: set[str]  # of U, with one
+    word_bigrams: Mapping[tuple[str, str], float]  # of B, but for pairs of single characters
+
+    def counts(self) -> dict[str, float]:
+        """How often each item occurs; repetitions are one item, and the most frequent one."""
+        return {
+            "repetition": math.inf,
+            **{f"c={c}": n for c, n in self.characters.items()},
+            **{f"cc={cc}": n for cc, n in self.bigrams.items()},
+            **{f"w={w}": n for w, n in self.words.items()},
+            **{f"ww={a}|{b}": n for (a, b), n in self.word_bigrams.items()},
+        }
+
+    def rich(self, cutoff: int, share: float) -> set[str]:
+        """Those with edge weights: frequent enough, and as frequent as the last of the share."""
+        counts = self.counts()
+        chosen = sorted(counts.values(), reverse=True)[: int(share * len(counts))]
+        least = max(cutoff, chosen[-1]) if chosen else math.inf
+        return {item for item, n in counts.items() if n >= least}
+
+
+def items(sentences: Sequence[Sequence[str]], cutoff: int, word_cutoff: int) -> Items:
+    texts = ["".join(words) for words in sentences]
+    characters = Counter("".join(texts))
+    padded = [OUTSIDE + text + OUTSIDE for text in texts]
+    bigrams = Counter(a + b for text in padded for a, b in itertools.pairwise(text))
+    counts = Counter(word for sentence in sentences for word in sentence)
+    words = unigram_dictionary(sentences, word_cutoff)
+    pairs = bigram_dictionary(sentences, word_cutoff) if word_cutoff else {}
+    kept = {c: n for c, n in characters.items() if n >= cutoff}
+    return Items(
+        {**kept, OUTSIDE: len(sentences) + 1},
+        {cc: n for cc, n in bigrams.items() if n >= cutoff},
+        {w: counts[w] for w in words if len(w) > 1},
+        {w for w in words if len(w) == 1},
+        {(a, b): n for (a, b), n in pairs.items() if len(a + b) > 2},
+    )
+
+
+def features(text: str, known: Items) -> list[list[str]]:
+    """The names of the features that fire at each position, sorted."""
+    return [sorted(features_at(text, i, known)) for i in range(len(text))]
+
+
+def features_at(text: str, i: int, known: Items) -> Iterator[str]:
+    def character(j: int) -> str:
+        return text[j] if 0 <= j < len(text) else OUTSIDE
+
+    def inside(*places: int) -> bool:
+        return all(0 <= j < len(text) for j in places)
+
+    yield "always"
+    for j in range(-2, 3):
+        if character(i + j) in known.characters:
+            yield f"c{j}={character(i + j)}"
+    for j in range(-2, 2):
+        pair = character(i + j) + character(i + j + 1)
+        if pair in known.bigrams:
+            yield f"c{j}c{j + 1}={pair}"
+    for gap, places in ((1, range(-2, 2)), (2, range(-3, 2))):
+        for j in places:
+            if inside(i + j, i + j + gap) and text[i + j] == text[i + j + gap]:
+                yield f"c{j}=c{j + gap}"
+    yield from word_features(text, i, known)
+
+
+def word_features(text: str, i: int, known: Items) -> Iterator[str]:
+    """x_{j,i} is text[j : i + 1]; all the constraints are i − 6 < j < i < k < i + 6."""
+
+    def is_word(word: str) -> bool:
+        # Where characters must be more frequent than words, a word needs its own.
+        seen = all(c in known.characters for c in word) and (
+            len(word) == 1 or word[:2] in known.bigrams
+        )
+        return seen and (word in known.words or word in known.single)
+
+    befores = range(max(0, i - 5), i)
+    behinds = range(i + 1, min(len(text), i + 6))
+    for j in befores:
+        if is_word(text[j : i + 1]):
+            yield f"ends={text[j : i + 1]}"
+    for k in behinds:
+        if is_word(text[i : k + 1]):
+            yield f"starts={text[i : k + 1]}"
+    for j, k in itertools.product(befores, behinds):
+        for name, a, b in (
+            ("before", text[j:i], text[i : k + 1]),
+            ("behind", text[j : i + 1], text[i + 1 : k + 1]),
+        ):
+            if (a, b) in known.word_bigrams and is_word(a) and is_word(b):
+                yield f"{name}={a}|{b}"
+
+
+def item_of(name: str) -> str:
+    """The item that a feature belongs to."""
+    kind, _, what = name.partition("=")
+    if kind in ("ends", "starts"):
+        return f"w={what}"
+    if kind in ("before", "behind"):
+        return f"ww={what}"
+    if kind.count("c") == 2:
+        return f"cc={what}"
+    # c0=c1 is a repetition, c0=c a character.
+    return "repetition" if len(what) > 1 else f"c={what}"
+
+
+# ---- paths --------------------------------------------------------------------------------------
+
+
+def segmentations(length: int) -> Iterator[list[Span]]:
+    """Every way to cut so many characters into words."""
+    for cuts in itertools.product((False, True), repeat=max(0, length - 1)):
+        bounds = [0, *(t for t, cut in enumerate(cuts, 1) if cut), length]
+        yield list(itertools.pairwise(bounds))
+
+
+def label_names(tags: str) -> list[str]:
+    return list(dict.fromkeys(TAGS[tags]))
+
+
+def label_at(k: int, length: int, tags: str) -> int:
+    """The label of the k-th character of a word."""
+    begin, inside, end, single = TAGS[tags]
+    name = single if length == 1 else begin if k == 0 else end if k == length - 1 else inside
+    return label_names(tags).index(name)
+
+
+def labels(words: Sequence[Span], tags: str) -> list[int]:
+    return [label_at(k, b - a, tags) for a, b in words for k in range(b - a)]
+
+
+def legal(tags: str) -> np.ndarray:
+    """[Y + 1, Y + 1]: which label may follow which; Y is outside."""
+    n = len(label_names(tags))
+    found = np.zeros((n + 1, n + 1), bool)
+    for words in segmentations(5):
+        path = [n, *labels(words, tags), n]
+        found[path[:-1], path[1:]] = True
+    return found
+
+
+def with_dictionary(s: Scores, text: str, weights: Mapping[str, float], tags: str) -> Scores:
+    """Scores with the weights of the user's words; forced ones count elsewhere."""
+    node = s.node.copy()
+    for a, b in itertools.combinations(range(len(text) + 1), 2):
+        weight = weights.get(text[a:b], 0.0)
+        if not math.isfinite(weight):
+            continue
+        if b - a == 1 and tags == "bie":  # no label of its own: half of it for a word behind it
+            node[a, label_at(0, 1, tags)] += weight / 2
+            if b < len(text):
+                node[b, label_at(0, 1, tags)] += weight / 2
+            continue
+        for k in range(b - a):
+            node[a + k, label_at(k, b - a, tags)] += weight
+    return Scores(node, s.edge)
+
+
+def forced_words(text: str, weights: Mapping[str, float]) -> list[Span]:
+    """From left to right, the longest forced word that starts where the last one has ended."""
+    found, t = [], 0
+    while t < len(text):
+        ends = [b for b in range(t + 1, len(text) + 1) if weights.get(text[t:b]) == math.inf]
+        if ends:
+            found.append((t, max(ends)))
+        t = max(ends, default=t + 1)
+    return found
+
+
+class Cuts:
+    """Every way to cut a text, with its score."""
+
+    def __init__(self, s: Scores, tags: str, forced: Sequence[Span] = ()) -> None:
+        every = segmentations(len(s.node))
+        self.all = [words for words in every if set(forced) <= set(words)]
+        self.scores = np.array([path_score(s, labels(words, tags)) for words in self.all])
+
+    def best(self) -> list[Span]:
+        return self.all[int(self.scores.argmax())]
+
+    def probability(self, word: Span) -> float:
+        """The share of all cuts that hold a word."""
+        holds = np.array([word in words for words in self.all])
+        return float(np.exp(log_sum(self.scores[holds]) - log_sum(self.scores)))
