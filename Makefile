@@ -31,6 +31,9 @@ bench-all: bench .venv/.batch
 	$(BIN)/python benchmarks/algorithms.py
 	$(BIN)/python benchmarks/per_pass.py
 	$(BIN)/python benchmarks/pos.py
+	$(BIN)/python benchmarks/base_np.py
+	$(BIN)/python benchmarks/segmentation.py
+	$(BIN)/python benchmarks/segmentation_speed.py
 
 docs: .venv/.docs
 	$(BIN)/mkdocs build --strict

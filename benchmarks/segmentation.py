@@ -1,11 +1,12 @@
 """Word segmentation of PKU: the incremental table of Sun, Wang and Li (2012).
 
-usage: python segmentation.py [--tune sgd|adf] [--quick]
+usage: python segmentation.py [--tune sgd|adf|words] [--quick]
 
-Writes results/segmentation.md, or with --tune results/tuning-segmentation-sgd.md or …-adf.md. The
-settings in CHOSEN are those that --tune found best on training data: for ADF by four-fold
-cross-validation, as in the paper; for SGD, whose runs are far longer, on the last tenth of the
-lines. It does not read the test file.
+Writes results/segmentation.md, or with --tune results/tuning-segmentation-sgd.md, …-adf.md or
+…-words.md. The settings in CHOSEN are those that --tune found best on training data: for ADF by
+four-fold cross-validation, as in the paper; for SGD, whose runs are far longer, on the last tenth
+of the lines. `--tune words` tries weights for words without features: rare ones and new ones. It
+does not read the test file.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from adaptag import Segmenter
 from adaptag.corpus.segmented import SegmentedCorpus
 from adaptag.evaluation.segmentation import SegmentationScore, evaluate_segmentation
 from adaptag.features.characters import CharacterFeatures, CharacterIndex
+from adaptag.segmentation import segmenter as segmenter_module
+from adaptag.segmentation.new_words import detect
 from adaptag.training.callbacks import Callback
 
 if TYPE_CHECKING:
@@ -63,6 +66,8 @@ GRID = {
 }
 TUNED_PASSES = {"sgd": 20, "adf": 10}
 FOLDS = {"sgd": 1, "adf": 4}
+RARE_WEIGHTS = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0]
+NEW_WEIGHTS = [0.0, 1.0, 2.0]
 CHOSEN: dict[str, Settings] = {
     "baseline, SGD": {"rate": 0.2, "sigma": 2.0},
     "+ new features": {"rate": 0.2, "sigma": 1.0},
@@ -148,7 +153,32 @@ def tune(corpus: SegmentedCorpus, algorithm: str) -> None:
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
-def measure(train_set: SegmentedCorpus, test: SegmentedCorpus, quick: bool) -> list[Table]:
+def tune_words(corpus: SegmentedCorpus) -> None:
+    """Try weights of words that have no features: rare ones of the training data, and new ones."""
+    scores: dict[tuple[float, float], list[float]] = {}
+    for kept, held_out in held_out_parts(corpus, FOLDS["adf"]):
+        trained = train(kept, ROWS[-1], CHOSEN["+ ADF"])
+        gold, texts = held_out.words(), held_out.texts()
+        for rare, new in itertools.product(RARE_WEIGHTS, NEW_WEIGHTS):
+            segmenter_module.RARE_WEIGHT = rare
+            model = Segmenter(trained.tags, trained.index, trained.weights)
+            found = detect(model, texts, weight=new).segmentation if new else model.cut_all(texts)
+            scores.setdefault((rare, new), []).append(evaluate_segmentation(gold, found).f1)
+    head = ["Rare words", *(f"new words {new}" if new else "no detection" for new in NEW_WEIGHTS)]
+    table = Table("Weights of words without features", head, [])
+    for rare in RARE_WEIGHTS:
+        means = (sum(scores[rare, new]) / FOLDS["adf"] for new in NEW_WEIGHTS)
+        table.rows.append([str(rare), *(figure(mean, ".3f") for mean in means)])
+    report.show([table])
+    parts = [f"# {table.title}", "Mean F of four folds of the training data, ADF, by weights."]
+    parts += ["Command: `python benchmarks/segmentation.py --tune words`", markdown_table(table)]
+    path = RESULTS / "tuning-segmentation-words.md"
+    path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def measure(
+    train_set: SegmentedCorpus, test: SegmentedCorpus, quick: bool
+) -> tuple[list[Table], str]:
     """Train and score every row."""
     gold, texts = test.words(), test.texts()
     known = {word for words in train_set.words() for word in words}.__contains__
@@ -178,7 +208,7 @@ def measure(train_set: SegmentedCorpus, test: SegmentedCorpus, quick: bool) -> l
         theirs = [str(row.published[0]), *(figure(x, ".1f") for x in row.published[1:])]
         main.rows.append([row.name, *ours, *figures(score), *theirs])
         print(*main.rows[-1], flush=True)
-    return [main, compare(curves)]
+    return [main, compare(curves)], verdict(curves)
 
 
 def figures(score: SegmentationScore) -> list[str]:
@@ -201,6 +231,16 @@ def compare(curves: dict[str, tuple[list[float], list[float]]]) -> Table:
     return table
 
 
+def verdict(curves: dict[str, tuple[list[float], list[float]]]) -> str:
+    """How many passes, and how long, SGD needs for the F that ADF ends with."""
+    (sgd, sgd_s), (adf, adf_s) = (curves[f"{name} {ALL}"] for name in ("sgd", "adf"))
+    began = f"ADF ends with F {adf[-1]:.2f} after {len(adf)} passes, {adf_s[-1]:.1f} s."
+    reached = next((k for k, f in enumerate(sgd) if f >= adf[-1]), None)
+    if reached is None:
+        return f"{began} SGD does not reach it in {len(sgd)} passes."
+    return f"{began} SGD reaches it first after {reached + 1} passes, {sgd_s[reached]:.1f} s."
+
+
 def encoding_seconds(corpus: SegmentedCorpus) -> float:
     best = float("inf")
     for _ in range(3):
@@ -213,15 +253,16 @@ def encoding_seconds(corpus: SegmentedCorpus) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--tune", choices=("sgd", "adf"), help="choose the settings")
+    parser.add_argument("--tune", choices=("sgd", "adf", "words"), help="choose the settings")
     parser.add_argument("--quick", action="store_true", help="two passes: does it run?")
     arguments = parser.parse_args()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-1:])
     corpus = SegmentedCorpus.read(PKU / "train.utf8")
     if arguments.tune:
-        tune(corpus, arguments.tune)
+        tune_words(corpus) if arguments.tune == "words" else tune(corpus, arguments.tune)
         return
-    tables = measure(corpus, SegmentedCorpus.read(PKU / "test_gold.utf8"), arguments.quick)
+    test = SegmentedCorpus.read(PKU / "test_gold.utf8")
+    tables, summary = measure(corpus, test, arguments.quick)
     report.show(tables)
     parts = ["# Word segmentation, PKU", READ_FIRST]
     parts += [f"Machine: {report.described(report.machine())}."]
@@ -229,6 +270,7 @@ def main() -> None:
     parts += [f"Encoding: {encoding_seconds(corpus):.2f} s."]
     for table in tables:
         parts += [f"## {table.title}", markdown_table(table)]
+    parts += [summary]
     settings = "; ".join(
         f"{name}: " + ", ".join(f"{k} {v}" for k, v in chosen.items())
         for name, chosen in CHOSEN.items()

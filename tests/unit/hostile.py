@@ -49,7 +49,7 @@ BASE = model()
 def craft(tensors=None, without="", kind="model", **header):
     """A well-formed file whose content was altered."""
     head, arrays = index_to_file(BASE.index)
-    head |= {"version": 1, "labels": list(BASE.labels), "provenance": dict(BASE.provenance)}
+    head |= {"version": 2, "labels": list(BASE.labels), "provenance": dict(BASE.provenance)}
     arrays = arrays | {"weights": BASE.weights} | (tensors or {})
     arrays.pop(without, None)
     file = io.BytesIO()
@@ -185,7 +185,7 @@ REFUSED = {
         for name in ["weights", "template", "attributes", "n_of_kind", "labels", "version",
                      "provenance", *(f"index.{t}" for t in BASE.index.tensors)]
     },
-    "version 2": lambda: craft(version=2),
+    "version 3": lambda: craft(version=3),
     "version null": lambda: craft(version=None),
     "template empty": lambda: craft(template=""),
     "template a number": lambda: craft(template=5),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from adaptag._native import cpu
 
-__all__ = ["build", "core"]
+__all__ = ["build", "core", "cores"]
 
 
 def _choose() -> str:
@@ -22,6 +22,13 @@ def _choose() -> str:
     if wanted not in supported:
         raise ImportError(f"ADAPTAG_CORE={wanted!r}; this processor runs: {', '.join(supported)}")
     return wanted
+
+
+def cores() -> int:
+    """The cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
 
 
 build = _choose()

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Dataset", "Examples", "index_from_file", "index_to_file"]
 
 KIND = "dataset"
-VERSION = 1
+VERSION = 2
 
 
 class Index(Protocol):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["LinearChain"]
 
 KIND = "model"
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)

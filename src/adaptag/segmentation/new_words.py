@@ -54,8 +54,8 @@ class Detection:
     rounds: int
 
     def dictionary(self) -> str:
-        """The new words as the text of a dictionary file."""
-        return "".join(f"{word.text}\n" for word in self.new_words)
+        """The new words as the text of a dictionary file, with the weight of a certain one."""
+        return "".join(f"{word.text}\t{WEIGHT:g}\n" for word in self.new_words)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the segmentation, ready for JSON."""

@@ -11,7 +11,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptag._native import core
+from adaptag._native import core, cores
 from adaptag.corpus.segmented import TAG_SETS, SegmentedCorpus, tag_names
 from adaptag.dataset.encoded import Examples
 from adaptag.errors import CorpusError, ModelError, ParameterError
@@ -320,4 +320,4 @@ def _corpus(data: Segmented) -> SegmentedCorpus:
 def _threads(wanted: int | None) -> int:
     if wanted is not None and wanted < 1:
         raise ParameterError(f"threads is {wanted}; allowed: 1 or more")
-    return wanted or len(os.sched_getaffinity(0))
+    return wanted or cores()

@@ -6,13 +6,12 @@ A pass is an iteration of the optimiser here: mostly one look at the data, somet
 from __future__ import annotations
 
 import math
-import os
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptag._native import core
+from adaptag._native import core, cores
 from adaptag.errors import ParameterError
 from adaptag.training.arrays import aligned_zeros
 
@@ -49,7 +48,7 @@ class Objective:
     def __init__(self, dataset: Examples, threads: int | None = None) -> None:
         if threads is not None and threads < 1:
             raise ParameterError(f"threads is {threads}; allowed: 1 or more")
-        self.threads = threads or _cores()
+        self.threads = threads or cores()
         self._layout = dataset.layout
         self._data = dataset.native(self._layout)
         self.n_weights = self._layout.n_weights
@@ -262,10 +261,3 @@ def _pseudo_gradient(x: Weights, gradient: Weights, l1: np.float32) -> Weights:
 
 def _blocks(n: int) -> Iterator[slice]:
     return (slice(first, first + BLOCK) for first in range(0, n, BLOCK))
-
-
-def _cores() -> int:
-    """The cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

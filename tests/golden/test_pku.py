@@ -1,0 +1,28 @@
+"""Scores of word segmentation on the PKU corpus, where it is at hand."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from adaptag import Segmenter
+from adaptag.corpus.segmented import SegmentedCorpus
+from adaptag.evaluation.segmentation import evaluate_segmentation
+
+ROOT = Path(__file__).resolve().parents[2]
+DATA = Path(os.environ.get("ADAPTAG_DATA", ROOT.parent / "shared" / "data")) / "pku"
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason=f"no PKU corpus in {DATA}")
+def test_words_and_new_words_of_pku():
+    segmenter = Segmenter.train(DATA / "train.utf8", passes=3)
+    test = SegmentedCorpus.read(DATA / "test_gold.utf8")
+    plain = segmenter.evaluate(test)
+    found = segmenter.new_words(test.texts())
+    known = segmenter.lexicon.__contains__
+    with_new = evaluate_segmentation(test.words(), found.segmentation, known)
+    assert plain.f1 > 95.1
+    assert with_new.f1 > plain.f1
+    assert with_new.oov_recall > plain.oov_recall + 1
