@@ -85,10 +85,11 @@ class SegmentBuilder {
         characters.push_back(symbol);
         counts_[SegmentIndex::characters].push_back(seen[symbol]);
       }
-    const std::vector<uint32_t> kept = inverse(characters, seen.size());
+    kept_ = inverse(characters, seen.size());
     for (const uint32_t g : by_frequency(pairs.counts, options_.cutoff)) {
-      const uint32_t a = kept[order[pairs.both[2 * g]]], b = kept[order[pairs.both[2 * g + 1]]];
+      const uint32_t a = kept_[order[pairs.both[2 * g]]], b = kept_[order[pairs.both[2 * g + 1]]];
       if (a == PairTable::none || b == PairTable::none) continue;
+      kept_bigrams_.insert(a, b, uint32_t(bigrams.size() / 2));
       bigrams.insert(bigrams.end(), {a, b});
       counts_[SegmentIndex::bigrams].push_back(pairs.counts[g]);
     }
@@ -118,8 +119,9 @@ class SegmentBuilder {
     }
     const uint32_t least = options_.word_cutoff;
     const auto rank = [&](uint32_t v) {  // unigrams, then single characters, then the others
-      if (least == 0 || counts[v] < least || length[v] > longest_word) return 2;
-      return length[v] == 1 ? 1 : 0;
+      const auto word = symbols_.subspan(first[v], length[v]);
+      if (least == 0 || counts[v] < least || !can_be_feature(word)) return 2;
+      return word.size() == 1 ? 1 : 0;
     };
     std::vector<uint32_t> order = by_frequency(counts, 1);
     std::stable_sort(order.begin(), order.end(),
@@ -143,6 +145,14 @@ class SegmentBuilder {
     }
   }
 
+  // Words are found by their characters and their first bigram: these must be features themselves.
+  bool can_be_feature(std::span<const uint32_t> word) const {
+    const auto is_kept = [&](uint32_t symbol) { return kept_[symbol] != PairTable::none; };
+    return word.size() <= longest_word && std::all_of(word.begin(), word.end(), is_kept) &&
+           (word.size() == 1 ||
+            kept_bigrams_.find(kept_[word[0]], kept_[word[1]]) != PairTable::none);
+  }
+
   void choose_rich() {
     if (options_.edges.cutoff == 0) return;
     counts_[SegmentIndex::repetitions] = {0xFFFFFFFEu};  // as good as always there
@@ -159,6 +169,8 @@ class SegmentBuilder {
   std::span<const int64_t> sentences_;
   std::span<const uint8_t> starts_;
   const SegmentOptions options_;
+  std::vector<uint32_t> kept_;  // symbol → number of the character, where it is a feature
+  PairTable kept_bigrams_;      // likewise character bigrams
   std::array<std::vector<uint32_t>, 5> counts_;  // of each block's items, falling
 };
 

@@ -189,13 +189,13 @@ class SegmentIndex {
         check(symbols[k] <= outside_symbol);
         c[k] = symbols_[symbols[k]];
       }
-      if (std::find(c.begin(), c.begin() + length, none) != c.begin() + length) continue;
+      check(std::find(c.begin(), c.begin() + length, none) == c.begin() + length);
       if (length == 1) {
         single_[c[0]] = v;
         continue;
       }
       const uint32_t g = bigrams_.find(c[0], c[1]);
-      if (g == none) continue;  // too rare to be a feature, and so is the word
+      check(g != none);
       if (second_[g] == none) second_[g] = new_node();
       uint32_t node = second_[g];
       for (size_t k = 2; k < length; ++k) {

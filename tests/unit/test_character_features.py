@@ -346,3 +346,13 @@ def test_the_features_that_fire_do_not_depend_on_edges():
         found.append(named(index, index.encode(corpus(train))))
     assert all(names == found[0] for names in found)
     assert index.features == replace(CharacterFeatures(), edges=edges)
+
+
+def test_words_of_rare_characters_are_no_features_but_known():
+    train = [["东海", "人"]] + [["人", "大人", "人"]] * 3
+    index = CharacterIndex.build(corpus(train * 2), CharacterFeatures("none", 4, 2))
+    names = {index.name(p) for p in range(index.n_predicates)}
+    assert "starts=大人" in names
+    assert "starts=东海" not in names
+    assert "东海" in index.rare_words(1.0)
+    assert "大人" not in index.rare_words(1.0)

@@ -327,3 +327,26 @@ def test_a_failure_leaves_the_old_output(cli, saved):
     Path("out").write_text("old")
     assert cli("cut", "bad", "-m", saved, "-o", "out").code == 2
     assert Path("out").read_text() == "old"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["train", "spaced", "-m", "m", "--plain-edges", "--edge-cutoff", "2"], "--plain-edges"),
+        (["evaluate", "spaced", "-m", "MODEL", "--fold", "width"], "--fold goes with --words"),
+    ],
+)
+def test_options_that_would_do_nothing_are_refused(cli, saved, arguments, message):
+    Path("spaced").write_text("他们 在 北京\n")
+    done = cli(*(saved if word == "MODEL" else word for word in arguments))
+    assert done.code == 2
+    assert message in done.err
+
+
+def test_lines_in_pieces_are_whole_again_with_new_words(cli, saved, monkeypatch):
+    monkeypatch.setattr(text_module, "LONG", 4)
+    monkeypatch.setattr(text_module.read_lines, "__defaults__", (18,))
+    text = "他们在北京，他们在上海\u2028他\n他们\n"
+    Path("text").write_text(text)
+    cli("new-words", "text", "-m", saved, "--segmented", "out")
+    assert Path("out").read_text().replace(" ", "") == text.replace("\u2028", "")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import time
@@ -49,7 +50,7 @@ DictionaryOption = Annotated[
     typer.Option(
         "--dictionary",
         "-d",
-        help="Your own words: one a line, and behind a tab its weight or 'force'. Repeatable.",
+        help="Your own words: one a line, behind it its weight or 'force'. Repeatable.",
     ),
 ]
 ThreadsOption = Annotated[
@@ -116,12 +117,14 @@ def train(
     from adaptag.cli.progress import JsonLog, watcher, working
     from adaptag.corpus.segmented import SegmentedCorpus, tag_names
     from adaptag.features.characters import CharacterFeatures
-    from adaptag.features.index import EdgeLimit
+    from adaptag.features.index import NO_LIMIT, EdgeLimit
     from adaptag.segmentation.segmenter import Segmenter
     from adaptag.storage.files import check_writable
 
     given = given_parameters(algorithm, parameters)
     limit = EdgeLimit(edge_cutoff, edge_share)
+    if plain_edges and limit != NO_LIMIT:
+        raise ParameterError("--plain-edges leaves nothing for --edge-cutoff and --edge-share")
     features = CharacterFeatures(fold, cutoff, word_cutoff, None if plain_edges else limit)
     tag_names(tags)
     for path in filter(None, [model, log]):
@@ -245,11 +248,11 @@ def evaluate(
         typer.Option(help="With PREDICTED: the words of the training data, or that data itself."),
     ] = None,
     fold: Annotated[
-        str,
+        str | None,
         typer.Option(
-            help="With PREDICTED: how words are compared with --words: none, width, types."
+            help="How words are compared with --words: none, width or types.", show_default="none"
         ),
-    ] = "none",
+    ] = None,
     new_words: Annotated[
         bool, typer.Option("--new-words", help="With a model: find new words first.")
     ] = False,
@@ -269,6 +272,8 @@ def evaluate(
         raise ParameterError("--new-words and --dictionary go with --model")
     if model is not None and words is not None:
         raise ParameterError("--words goes with PREDICTED: a model knows its words")
+    if fold is not None and words is None:
+        raise ParameterError("--fold goes with --words")
     right = SegmentedCorpus.read(gold)
     if model is not None:
         segmenter = _load(model, dictionary)
@@ -277,7 +282,7 @@ def evaluate(
         score = evaluate_segmentation(right.words(), found, segmenter.lexicon.__contains__)
     else:
         assert predicted is not None
-        lexicon = word_list(_all_words(words) if words else [], fold)
+        lexicon = word_list(_all_words(words) if words else [], fold or "none")
         score = evaluate_segmentation(
             right.words(),
             SegmentedCorpus.read(predicted).words(),
@@ -317,7 +322,7 @@ def new_words(
         check_writable(path)
     segmenter = _load(model, dictionary)
     with working(f"searching {data}"):
-        lines = [line for part in read_lines(data) for line in part]
+        lines = list(io.StringIO("".join(line for part in read_lines(data) for line in part)))
         found = segmenter.new_words(lines, threshold=threshold, rounds=rounds)
     if output is not None:
         with replace_file(output) as file:

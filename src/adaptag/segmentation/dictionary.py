@@ -63,7 +63,7 @@ class UserDictionary:
             self._weights.pop(word, None)
 
     def load(self, path: PathLike, weight: float = WEIGHT) -> None:
-        """Add the words of a file: one a line, and behind a tab its weight, or ``force``."""
+        """Add the words of a file: one a line, and behind white space its weight or ``force``."""
         self.add(_read(path, weight))
 
     def __len__(self) -> int:
@@ -79,6 +79,8 @@ class UserDictionary:
 
     def weight(self, word: str) -> float:
         """The weight of a word."""
+        if word not in self:
+            raise ParameterError(f"{word!r} is not in the dictionary")
         return self._weights[self._folded([word])[0]]
 
     def _folded(self, words: Iterable[str]) -> list[str]:

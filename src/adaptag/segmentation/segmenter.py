@@ -105,7 +105,7 @@ class Segmenter:
     def new_words(
         self, texts: Iterable[str], *, threshold: float = 0.5, rounds: int = 10
     ) -> Detection:
-        """Find words that the training data does not have; see ``adaptag.segmentation.detect``."""
+        """Find words that the training data does not have; see ``new_words.detect``."""
         return detect(self, list(texts), threshold=threshold, rounds=rounds)
 
     def evaluate(self, data: Segmented) -> SegmentationScore:
