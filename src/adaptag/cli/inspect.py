@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from adaptag.errors import ParameterError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -21,17 +24,49 @@ def inspect(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.")],
     top: Annotated[int, typer.Option(min=1, help="How many features for each label.")] = 5,
     verify: Annotated[bool, typer.Option("--verify", help="Check every byte first.")] = False,
+    explain: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SENTENCE",
+            help="Explain the labels of a sentence instead: tokens between spaces, the columns of "
+            "a token between slashes: 'The/DT cat/NN'.",
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="With --explain: write JSON.")] = False,
 ) -> None:
     """Show a model: where it comes from, its sizes, strongest features and transitions."""
     from rich.console import Console
 
     from adaptag.decoding.model import Model
 
+    if as_json and explain is None:
+        raise ParameterError("--json goes with --explain")
     loaded = Model.load(model, verify=verify)
     console = Console()
+    if explain is not None:
+        found = loaded.explain(_tokens(explain, loaded.index.template.n_columns))
+        if as_json:
+            typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, indent=1))
+        else:
+            console.print(found.table(top))
+        return
     _summary(console, loaded, model)
     _features(console, loaded, top)
     _transitions(console, loaded, top)
+
+
+def _tokens(sentence: str, n_columns: int) -> list[tuple[str, ...]]:
+    """Take a sentence apart; only the last slashes of a token part its columns."""
+    tokens = [tuple(token.rsplit("/", n_columns - 1)) for token in sentence.split()]
+    for token in tokens:
+        if len(token) != n_columns:
+            raise ParameterError(
+                f"token {'/'.join(token)!r} has {len(token)} columns; the model needs {n_columns}, "
+                "with slashes between them"
+            )
+    if not tokens:
+        raise ParameterError("the sentence is empty")
+    return tokens
 
 
 def _summary(console: Console, model: Model, path: Path) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from adaptag._native import core
 from adaptag.corpus.chunks import ChunkScheme
 from adaptag.corpus.columns import ColumnCorpus
+from adaptag.decoding.explanation import Explanation, explain
 from adaptag.errors import AdaptagError, CorpusError, ParameterError, unknown
 from adaptag.model.linear_chain import LinearChain
 
@@ -177,6 +178,13 @@ class Model(LinearChain):
         span = np.array([[first, last + 1, self.scheme.types.index(type)]], np.int64)
         return float(self._segment_probabilities(data, span, None)[0])
 
+    @_refusals_are_errors
+    def explain(self, sentence: Iterable[Token], *, legal: str | None = None) -> Explanation:
+        """Say for each token what argued for its label, and what for the next best one."""
+        self._check_template()
+        tokens = [(token,) if isinstance(token, str) else tuple(token) for token in sentence]
+        return explain(self, tokens, self._encode([tokens]), legal)
+
     # ---- whole corpora, by number -------------------------------------------------------------
 
     @_refusals_are_errors
@@ -197,8 +205,12 @@ class Model(LinearChain):
     @_refusals_are_errors
     def marginals_corpus(self, corpus: Corpus, legal: str | None = None) -> NDArray[np.float32]:
         """Give every label's probability at every token, ``[T, Y]``."""
-        data = self._data(self.index.encode(corpus))
-        table, _ = self._decoder.marginals(data, self._legal(legal), None)
+        return self.marginals_encoded(self.index.encode(corpus), legal)
+
+    @_refusals_are_errors
+    def marginals_encoded(self, encoded: Encoded, legal: str | None = None) -> NDArray[np.float32]:
+        """Give every label's probability at every token of encoded data, ``[T, Y]``."""
+        table, _ = self._decoder.marginals(self._data(encoded), self._legal(legal), None)
         return table
 
     @_refusals_are_errors

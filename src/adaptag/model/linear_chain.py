@@ -80,6 +80,21 @@ class LinearChain:
         rich = self.weights[begin:end].reshape(both, 1 + y, w)[:, 1:, :y]
         return np.concatenate([rich, self.weights[end:].reshape(edge, y, w)[:, :, :y]])
 
+    def weights_of(
+        self, predicate: int
+    ) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
+        """The node weights ``[Y]`` and edge weights ``[Y, Y]`` of a predicate, where it has any."""
+        node, both, _ = self.index.n_of_kind
+        y, w = self.layout.n_labels, self.layout.width
+        if predicate < node:
+            return self.weights[predicate * w :][:y], None
+        begin = node * w + (predicate - node) * w * (1 + y)
+        if predicate < node + both:
+            rows = self.weights[begin : begin + w * (1 + y)].reshape(1 + y, w)[:, :y]
+            return rows[0], rows[1:]
+        begin = node * w + both * w * (1 + y) + (predicate - node - both) * w * y
+        return None, self.weights[begin : begin + w * y].reshape(y, w)[:, :y]
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the safe bytes of the model's file."""
         return type(self).from_bytes, (self.to_bytes(),)

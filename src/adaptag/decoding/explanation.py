@@ -1,0 +1,163 @@
+"""Why a label was chosen: what argued for it, and what for the next best one."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+    from rich.table import Table
+
+    from adaptag.decoding.model import Model
+    from adaptag.features.index import Encoded
+
+__all__ = ["Argument", "Explanation", "TokenExplanation", "explain"]
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Something that fires at a token, and how much it speaks for the chosen label.
+
+    Attributes:
+        name: the feature, or the transition: ``B-NP → I-NP`` from the label before, or to the next.
+        weight: what it adds to the score of the chosen label, less what it would add to the
+            rival's, all other labels being the same. Negative: it speaks for the rival.
+    """
+
+    name: str
+    weight: float
+
+
+@dataclass(frozen=True)
+class TokenExplanation:
+    """The choice at one token.
+
+    Attributes:
+        token: the token's columns.
+        label: the chosen label.
+        probability: that of the label.
+        rival: the most probable of the other labels; empty where there is only one.
+        rival_probability: that of the rival.
+        arguments: the strongest first, whether for or against.
+    """
+
+    token: tuple[str, ...]
+    label: str
+    probability: float
+    rival: str
+    rival_probability: float
+    arguments: tuple[Argument, ...]
+
+    @property
+    def margin(self) -> float:
+        """The sum of all arguments: by how much the best labels beat the same with the rival."""
+        return sum(argument.weight for argument in self.arguments)
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """The choices of a sentence, token by token."""
+
+    tokens: tuple[TokenExplanation, ...]
+
+    def __iter__(self) -> Iterator[TokenExplanation]:
+        return iter(self.tokens)
+
+    def __len__(self) -> int:
+        return len(self.tokens)
+
+    def __getitem__(self, position: int) -> TokenExplanation:
+        return self.tokens[position]
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it, ready for JSON."""
+        return asdict(self)
+
+    def table(self, top: int = 5) -> Table:
+        """A table for the terminal, with the ``top`` strongest arguments on either side."""
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(show_lines=True)
+        for heading in ("token", "label", "rival", "for", "against"):
+            table.add_column(heading, overflow="fold")
+        for one in self.tokens:
+            ours = [a for a in one.arguments if a.weight > 0][:top]
+            theirs = [a for a in one.arguments if a.weight < 0][:top]
+            table.add_row(
+                Text(" ".join(one.token), style="bold"),
+                Text(f"{one.label}\n{one.probability:.1%}"),
+                Text(f"{one.rival}\n{one.rival_probability:.1%}" if one.rival else ""),
+                *(
+                    Text("\n".join(f"{a.weight:+6.2f} {a.name}" for a in side))
+                    for side in (ours, theirs)
+                ),
+            )
+        return table
+
+
+def explain(
+    model: Model, tokens: Sequence[tuple[str, ...]], encoded: Encoded, legal: str | None
+) -> Explanation:
+    """Explain the best labels of one encoded sentence."""
+    ids = model.tag_encoded(encoded, legal).tolist()
+    table = model.marginals_encoded(encoded, legal)
+    found = []
+    for t, token in enumerate(tokens):
+        label, others = ids[t], table[t].copy()
+        others[label] = -1
+        rival = int(others.argmax()) if len(others) > 1 else label
+        found.append(
+            TokenExplanation(
+                token,
+                model.labels[label],
+                float(table[t, label]),
+                model.labels[rival] if rival != label else "",
+                float(table[t, rival]) if rival != label else 0.0,
+                tuple(_arguments(model, encoded, ids, t, rival)),
+            )
+        )
+    return Explanation(tuple(found))
+
+
+def _arguments(
+    model: Model, encoded: Encoded, ids: list[int], t: int, rival: int
+) -> list[Argument]:
+    """What changes in the score of the best labels where the one at ``t`` becomes the rival."""
+    label, last = ids[t], len(ids) - 1
+    found = []
+    arriving = leaving = 0.0
+    for predicate, value in _fired(encoded, t):
+        node, edge = model.weights_of(predicate)
+        weight = 0.0 if node is None else value * float(node[label] - node[rival])
+        if edge is not None and t > 0:
+            step = value * float(edge[ids[t - 1], label] - edge[ids[t - 1], rival])
+            if node is None:
+                arriving += step
+            else:
+                weight += step  # a rich edge is one feature with its node weights
+        if node is not None:
+            found.append(Argument(model.index.name(predicate), weight))
+    if t < last:
+        for predicate, value in _fired(encoded, t + 1):
+            _, edge = model.weights_of(predicate)
+            if edge is not None:
+                leaving += value * float(edge[label, ids[t + 1]] - edge[rival, ids[t + 1]])
+    names = model.labels
+    if t > 0:
+        found.append(Argument(f"{names[ids[t - 1]]} → {names[label]}", arriving))
+    if t < last:
+        found.append(Argument(f"{names[label]} → {names[ids[t + 1]]}", leaving))
+    return sorted((a for a in found if a.weight), key=lambda a: -abs(a.weight))
+
+
+def _fired(encoded: Encoded, t: int) -> Iterator[tuple[int, float]]:
+    begin, end = encoded.positions[t : t + 2]
+    predicates: NDArray[np.uint32] = encoded.predicates[begin:end]
+    values = np.ones(end - begin) if encoded.values is None else encoded.values[begin:end]
+    return zip(predicates.tolist(), values.tolist(), strict=True)
