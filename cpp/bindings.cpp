@@ -361,10 +361,17 @@ struct PyFeatureIndex {
 struct PyDataset {
   PyDataset(const Layout& layout, In<int64_t> sentences, In<int64_t> positions,
             In<uint32_t> predicates, std::optional<In<float>> values,
-            std::optional<In<int32_t>> labels)
-      : kept{sentences, positions, predicates, values, labels},
+            std::optional<In<int32_t>> labels, std::optional<In<float>> weights,
+            std::optional<uint32_t> always)
+      : kept{sentences, positions, predicates, values, labels, weights},
         layout(layout),
-        data{span(sentences), span(positions), span(predicates), span(values), span(labels)} {
+        data{span(sentences),
+             span(positions),
+             span(predicates),
+             span(values),
+             span(labels),
+             span(weights),
+             always.value_or(no_predicate)} {
     data.validate(layout);
   }
   void check(const Layout& other) const {
@@ -378,7 +385,7 @@ struct PyDataset {
   }
 
   std::tuple<In<int64_t>, In<int64_t>, In<uint32_t>, std::optional<In<float>>,
-             std::optional<In<int32_t>>>
+             std::optional<In<int32_t>>, std::optional<In<float>>>
       kept;
   Layout layout;
   Dataset data;
@@ -751,11 +758,12 @@ NB_MODULE(ADAPTAG_MODULE, m) {
       .def_prop_ro("n_weights", &Layout::n_weights);
 
   nb::class_<PyDataset>(m, "Dataset")
-      .def(nb::init<const Layout&, In<int64_t>, In<int64_t>, In<uint32_t>, std::optional<In<float>>,
-                    std::optional<In<int32_t>>>(),
-           "layout"_a, "sentences"_a.noconvert(), "positions"_a.noconvert(),
-           "predicates"_a.noconvert(), "values"_a.noconvert().none(),
-           "labels"_a.noconvert().none());
+      .def(
+          nb::init<const Layout&, In<int64_t>, In<int64_t>, In<uint32_t>, std::optional<In<float>>,
+                   std::optional<In<int32_t>>, std::optional<In<float>>, std::optional<uint32_t>>(),
+          "layout"_a, "sentences"_a.noconvert(), "positions"_a.noconvert(),
+          "predicates"_a.noconvert(), "values"_a.noconvert().none(), "labels"_a.noconvert().none(),
+          "weights"_a.noconvert().none() = nb::none(), "always"_a.none() = nb::none());
 
   m.def("algorithms", &list_algorithms);
   nb::class_<PyTraining>(m, "Training")

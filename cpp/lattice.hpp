@@ -56,6 +56,8 @@ class Lattice {
       int64_t k = s.offsets[t];
       const int64_t end = s.offsets[t + 1];
       k = sum_node_rows(s, weights, scale, out, k, end);
+      if (s.always != no_predicate)
+        rows_.add(out, weights + layout_.row(s.always), scale(s.always));
       const int64_t edges = k;
       const bool new_matrix = t > 0 && (last_end < 0 || !same(s, last_begin, last_end, edges, end));
       if (new_matrix) {

@@ -59,13 +59,17 @@ struct Layout {
   size_t edge_row(uint32_t id) const { return row(id) + (id < node_end() ? width : 0); }
 };
 
+constexpr uint32_t no_predicate = 0xFFFFFFFFu;
+
 // One sentence: T positions, each with the predicates that fire there, kinds ascending.
 struct Sentence {
-  int length;                  // T
-  const int64_t* offsets;      // [T + 1] into predicates
-  const uint32_t* predicates;  // [F]
-  const float* values;         // [F], or null: all are 1
-  const int32_t* labels;       // [T], or null
+  int length;                      // T
+  const int64_t* offsets;          // [T + 1] into predicates
+  const uint32_t* predicates;      // [F]
+  const float* values;             // [F], or null: all are 1
+  const int32_t* labels;           // [T], or null
+  float weight = 1;                // of its loss and of its updates
+  uint32_t always = no_predicate;  // fires at every position, with value 1, beside those listed
 
   float value(int64_t k) const { return values ? values[k] : 1.0f; }
 };
@@ -77,14 +81,25 @@ struct Dataset {
   std::span<const uint32_t> predicates;  // [F]
   std::span<const float> values;         // [F] or empty
   std::span<const int32_t> labels;       // [T] or empty
+  std::span<const float> weights;        // [N] of sentences, or empty: all are 1
+  uint32_t always = no_predicate;        // a predicate of kind node, e.g. an intercept
 
   size_t size() const { return sentences.size() - 1; }
 
+  // How many predicates fire at all positions.
+  size_t n_firings() const {
+    return predicates.size() + (always == no_predicate ? 0 : positions.size() - 1);
+  }
+
   Sentence operator[](size_t i) const {
     const int64_t first = sentences[i];
-    return {int(sentences[i + 1] - first), positions.data() + first, predicates.data(),
+    return {int(sentences[i + 1] - first),
+            positions.data() + first,
+            predicates.data(),
             values.empty() ? nullptr : values.data(),
-            labels.empty() ? nullptr : labels.data() + first};
+            labels.empty() ? nullptr : labels.data() + first,
+            weights.empty() ? 1.0f : weights[i],
+            always};
   }
 
   static void check_offsets(std::span<const int64_t> offsets, size_t end, const char* what) {
@@ -105,6 +120,13 @@ struct Dataset {
       throw std::invalid_argument("dataset: values and predicates differ in length");
     if (!labels.empty() && labels.size() != positions.size() - 1)
       throw std::invalid_argument("dataset: labels and positions differ in length");
+    if (!weights.empty() && weights.size() != size())
+      throw std::invalid_argument("dataset: one weight is needed for each sentence");
+    for (const float weight : weights)
+      if (!(weight >= 0 && weight < 1e30f))
+        throw std::invalid_argument("dataset: a weight is negative or not finite");
+    if (always != no_predicate && always >= layout.n_node)
+      throw std::invalid_argument("dataset: what always fires must be a node predicate");
     const uint32_t n = layout.n_predicates(), edge = layout.edge_begin(), end = layout.node_end();
     const auto kind = [&](uint32_t id) { return int(id >= edge) + int(id >= end); };
     for (size_t t = 0; t + 1 < positions.size(); ++t) {

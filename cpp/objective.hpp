@@ -13,6 +13,9 @@ struct Totals {
   double expected_correct = 0;  // Σ_t P(y_t = gold): the expected number of correct labels
   int64_t tokens = 0;
 
+  // The totals of a sentence whose loss has a weight.
+  Totals weighted(float weight) const { return {loss * weight, expected_correct, tokens}; }
+
   Totals& operator+=(const Totals& other) {
     loss += other.loss;
     expected_correct += other.expected_correct;
@@ -58,6 +61,7 @@ void for_each_block(const Lattice<W>& lattice, const Sentence& s, const Layout& 
     const bool changed_edge = t > 0 && joined && (!sparse || lattice.changed_runs[t - 1]);
     const float* delta = lattice.node_p.data() + size_t(t) * w;
     int64_t k = s.offsets[t];
+    if (changed && s.always != no_predicate) update(s.always, s.always * size_t(w), delta, w, 1.0f);
     for (; k < s.offsets[t + 1] && s.predicates[k] < edge_begin; ++k)
       if (changed) update(s.predicates[k], s.predicates[k] * size_t(w), delta, w, s.value(k));
     if (!changed && !changed_edge) continue;
@@ -94,13 +98,15 @@ void for_each_block(const Lattice<W>& lattice, const Sentence& s, const Layout& 
 inline void count_features(const Dataset& data, const Layout& layout, float* counts) {
   for (size_t i = 0; i < data.size(); ++i) {
     const Sentence s = data[i];
-    for (int t = 0; t < s.length; ++t)
+    for (int t = 0; t < s.length; ++t) {
+      if (s.always != no_predicate) ++counts[layout.row(s.always) + s.labels[t]];
       for (int64_t k = s.offsets[t]; k < s.offsets[t + 1]; ++k) {
         const uint32_t id = s.predicates[k];
         if (id < layout.node_end()) ++counts[layout.row(id) + s.labels[t]];
         if (id >= layout.edge_begin() && t > 0)
           ++counts[layout.edge_row(id) + size_t(s.labels[t - 1]) * layout.width + s.labels[t]];
       }
+    }
   }
 }
 
@@ -116,14 +122,15 @@ Totals partial_objective(const Dataset& data, const Layout& layout, const float*
     const Sentence s = data[i], next = data[std::min(i + 1, last - 1)];
     if (s.length == 0) continue;
     lattice.score(s, weights, unscaled);
-    totals += likelihood_gradient(lattice, s.labels);
+    totals += likelihood_gradient(lattice, s.labels).weighted(s.weight);
     if (!gradient) continue;
     // Rows lie far apart in memory: while these are added to, those of the next sentence come in.
     // They fit the second cache, not the first. GCC drops calls of functions that only prefetch.
     int64_t coming = next.offsets[0];
     const int64_t end = next.offsets[next.length];
     for_each_block<false>(lattice, s, layout,
-                          [&](uint32_t, size_t row, const float* delta, int n, float value) {
+                          [&](uint32_t, size_t row, const float* delta, int n, float one) {
+                            const float value = one * s.weight;
                             if (coming < end) {
                               const size_t ahead = layout.row(next.predicates[coming++]);
                               for (int j = 0; j < w; j += 16)

@@ -65,7 +65,7 @@ struct Task {
   // by more than a quarter; they shrink by at most `shrink` for each update in a period.
   uint64_t period(double given, double shrink) const {
     if (given > 0) return uint64_t(given);
-    const double rows = double(layout.n_predicates()), firings = double(data.predicates.size());
+    const double rows = double(layout.n_predicates()), firings = double(data.n_firings());
     const double cheap = 8 * rows * n_updates() / std::max(1.0, firings);
     return uint64_t(std::max(1.0, std::min({n_updates(), cheap, 0.25 / shrink})));
   }

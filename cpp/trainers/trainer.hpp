@@ -119,6 +119,7 @@ class TrainingWith final : public Training {
     sample.sentence = s;
     if constexpr (requires { algorithm_.refresh(ops_, 0, 0, 0, k); }) {
       const size_t w = ops_.width();
+      if (s.always != no_predicate) algorithm_.refresh(ops_, s.always, s.always * w, int(w), k);
       for (int64_t j = s.offsets[0]; j < s.offsets[s.length]; ++j) {
         const uint32_t id = s.predicates[j];
         if (id < layout_.n_node)
@@ -131,14 +132,17 @@ class TrainingWith final : public Training {
       lattice.score(s, weights_, [&](uint32_t id) { return algorithm_.scale(id); });
     else
       lattice.score(s, weights_, unscaled);
-    totals += algorithm_.direction(lattice, s.labels);
+    totals += algorithm_.direction(lattice, s.labels).weighted(s.weight);
     if constexpr (gathers) {
       sample.gathered.collect(lattice, s, sparse);
       sample.step = algorithm_.step(ops_, sample.gathered);
+      sample.step.weights *= s.weight;
+      sample.step.precision *= s.weight;
     }
   }
 
   void close(const Sentence& s) {
+    if (s.always != no_predicate) algorithm_.close(s.always);
     for (int64_t j = s.offsets[0]; j < s.offsets[s.length]; ++j) algorithm_.close(s.predicates[j]);
   }
 
@@ -154,7 +158,8 @@ class TrainingWith final : public Training {
       for_each_block<sparse>(sample.lattice, sample.sentence, layout_,
                              [&](uint32_t id, size_t i, const float* delta, int n, float value) {
                                coming.next();
-                               algorithm_.update(ops_, id, i, delta, n, value);
+                               algorithm_.update(ops_, id, i, delta, n,
+                                                 value * sample.sentence.weight);
                              });
     }
   }

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from adaptag.decoding.model import Model as Model
     from adaptag.decoding.model import Segment as Segment
     from adaptag.errors import AdaptagError as AdaptagError
+    from adaptag.estimators.maxent import MaxEntClassifier as MaxEntClassifier
     from adaptag.evaluation import Evaluation as Evaluation
     from adaptag.features.template import Template as Template
     from adaptag.segmentation.segmenter import Segmenter as Segmenter
@@ -40,6 +41,7 @@ _PLACES = {
     "ColumnFormat": "adaptag.corpus.columns",
     "Dataset": "adaptag.dataset.encoded",
     "Evaluation": "adaptag.evaluation",
+    "MaxEntClassifier": "adaptag.estimators.maxent",
     "Model": "adaptag.decoding.model",
     "Segment": "adaptag.decoding.model",
     "Segmenter": "adaptag.segmentation.segmenter",

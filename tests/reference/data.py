@@ -37,9 +37,14 @@ class Problem:
     n_of_kind: tuple[int, int, int]
     sentences: Sequence[Sequence[Sequence[tuple[int, float]]]]
     labels: Sequence[Sequence[int]]
+    weights: Sequence[float] | None = None
 
     def __len__(self) -> int:
         return len(self.sentences)
+
+    def weight(self, i: int) -> float:
+        """That of a sentence's loss and updates."""
+        return 1.0 if self.weights is None else self.weights[i]
 
     @property
     def has_node(self) -> NDArray[np.bool_]:
@@ -80,7 +85,9 @@ class Problem:
         )
         index = FeatureIndex(Template("B"), self.n_of_kind, {})
         labels = np.array([y for gold in self.labels for y in gold], np.int32)
-        return Dataset(index, encoded, labels, tuple(f"L{y}" for y in range(self.n_labels)))
+        names = tuple(f"L{y}" for y in range(self.n_labels))
+        weights = None if self.weights is None else np.array(self.weights, np.float32)
+        return Dataset(index, encoded, labels, names, weights=weights)
 
     @cached_property
     def native(self) -> core.Dataset:

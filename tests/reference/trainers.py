@@ -165,6 +165,12 @@ def mistake(problem: Problem, i: int, w: Vector, cost: float) -> Mistake:
     return Mistake(x, float(w @ x), hamming, len(gold), clear)
 
 
+def weighted(problem: Problem, i: int, sample: Sample) -> Sample:
+    """What a sentence gives, its loss and step multiplied by the sentence's weight."""
+    weight = problem.weight(i)
+    return sample._replace(loss=weight * sample.loss, step=weight * sample.step)
+
+
 def total(samples: Sequence[Sample]) -> Vector:
     return np.sum([sample.step for sample in samples], axis=0)
 
@@ -209,7 +215,7 @@ def adf(
             u = np.minimum(1, v / (q * int(batch)))  # the first window holds q + 1 updates
             gamma = (alpha - u * (alpha - beta)) * gamma
             v = np.zeros_like(v)
-        samples = [likelihood(problem, i, w) for i in group]
+        samples = [weighted(problem, i, likelihood(problem, i, w)) for i in group]
         w = w * (1 - shrink * gamma[row]) + gamma[row] * total(samples)
         yield update(problem, w, samples)
 
@@ -243,7 +249,7 @@ def decayed_sgd(
     w = vector(problem, problem.zeros())
     for t, group in groups(problem, passes, batch):
         gamma = rates(t)
-        samples = [likelihood(problem, i, w) for i in group]
+        samples = [weighted(problem, i, likelihood(problem, i, w)) for i in group]
         w = w * (1 - shrink * gamma) + gamma * total(samples)
         yield update(problem, w, samples)
 
@@ -264,7 +270,7 @@ def scaled_sgd(
     w = vector(problem, problem.zeros())
     for t, group in groups(problem, passes, batch):
         eta = rate / (1 + shrink * rate * t)
-        samples = [likelihood(problem, i, w) for i in group]
+        samples = [weighted(problem, i, likelihood(problem, i, w)) for i in group]
         w = w + eta * scale * total(samples)
         if (t + 1) % every == 0:
             w = w * (1 - every * shrink * eta * scale)
@@ -310,7 +316,7 @@ def sgd_l1(
     for t, group in groups(problem, passes, batch):
         eta = rates(t)
         delta = eta * l1 / updates_per_pass(problem, batch)
-        samples = [likelihood(problem, i, w) for i in group]
+        samples = [weighted(problem, i, likelihood(problem, i, w)) for i in group]
         z = w + eta * total(samples)
         if penalty == "naive":
             near = (w != 0) & (abs(w) < 2e-7)  # float32 may find another sign
@@ -352,7 +358,7 @@ def additive(
     """To w comes what each sentence would add."""
     w = vector(problem, problem.zeros())
     for _, group in groups(problem, passes, batch):
-        samples = [sample(i, w) for i in group]
+        samples = [weighted(problem, i, sample(i, w)) for i in group]
         w = w + total(samples)
         yield update(problem, w, samples)
 
@@ -413,11 +419,14 @@ def confident(
     for _, group in groups(problem, passes, batch):
         mistakes = [mistake(problem, i, w, cost=1).decided() for i in group]
         steps = [rule(m, float(sigma @ m.x**2)) for m in mistakes]
-        share = 1 / len(group) if mean else 1
-        for m, (alpha, beta) in zip(mistakes, steps, strict=True):
+        for i, m, (alpha, beta) in zip(group, mistakes, steps, strict=True):
+            share = problem.weight(i) / (len(group) if mean else 1)
             w = w + share * alpha * sigma * m.x
             sigma = 1 / (1 / sigma + share * beta * m.x**2)
-        yield update(problem, w, [m.sample(m.loss, m.x) for m in mistakes])
+        samples = [m.sample(m.loss, m.x) for m in mistakes]
+        yield update(
+            problem, w, [weighted(problem, i, s) for i, s in zip(group, samples, strict=True)]
+        )
 
 
 def arow(

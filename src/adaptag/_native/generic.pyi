@@ -112,6 +112,8 @@ class Dataset:
         predicates: NDArray[np.uint32],
         values: NDArray[np.float32] | None,
         labels: NDArray[np.int32] | None,
+        weights: NDArray[np.float32] | None = None,
+        always: int | None = None,
     ) -> None: ...
 
 def algorithms() -> list[dict[str, Any]]: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -51,12 +51,16 @@ class Examples:
         encoded: predicates of every token.
         labels: number of every token's label, int32 ``[T]``.
         label_names: the labels; in evaluation data they may go beyond those of the model.
+        weights: of every sentence's loss and updates, float32 ``[N]``; None: all are 1.
+        always: a predicate of kind node that fires at every token beside those encoded.
     """
 
     index: Index
     encoded: Encoded
     labels: NDArray[np.int32]
     label_names: tuple[str, ...]
+    weights: NDArray[np.float32] | None = field(default=None, kw_only=True)
+    always: int | None = field(default=None, kw_only=True)
 
     def select(self, sentences: NDArray[np.int64]) -> Self:
         """Those of some of the sentences, in this order; the index stays whole."""
@@ -65,7 +69,8 @@ class Examples:
         features, positions = _spread(e.positions, tokens)
         values = None if e.values is None else e.values[features]
         encoded = Encoded(starts, positions, e.predicates[features], values)
-        return replace(self, encoded=encoded, labels=self.labels[tokens])
+        weights = None if self.weights is None else self.weights[sentences]
+        return replace(self, encoded=encoded, labels=self.labels[tokens], weights=weights)
 
     def __len__(self) -> int:
         """Count the sentences."""
@@ -85,7 +90,16 @@ class Examples:
         """The core's view, checked against a layout."""
         e = self.encoded
         labels = self.labels if labelled else None
-        return core.Dataset(layout, e.sentences, e.positions, e.predicates, e.values, labels)
+        return core.Dataset(
+            layout,
+            e.sentences,
+            e.positions,
+            e.predicates,
+            e.values,
+            labels,
+            self.weights,
+            self.always,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -107,7 +107,14 @@ def checksum(dataset: Examples) -> int:
     """Checksum of all that training sees."""
     e = dataset.encoded
     total = core.checksum(np.frombuffer("\n".join(dataset.label_names).encode(), np.uint8), 0)
-    for array in (e.sentences, e.positions, e.predicates, e.values, dataset.labels):
+    for array in (
+        e.sentences,
+        e.positions,
+        e.predicates,
+        e.values,
+        dataset.labels,
+        dataset.weights,
+    ):
         if array is not None:
             total = core.checksum(np.ascontiguousarray(array).view(np.uint8), total)
     return int(total)

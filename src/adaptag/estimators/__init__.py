@@ -1,0 +1,1 @@
+"""scikit-learn estimators: a face for what the other folders do."""
