@@ -96,7 +96,7 @@ class Segmenter {
     for (int first = 0; first < n;) {
       const int from = std::max(0, first - margin);
       const int to = n - first <= window + margin ? n : first + window + margin;
-      decode(from, to);
+      decode(from, first, to);
       int next = to;
       if (to < n) {
         next = first + window;
@@ -112,7 +112,9 @@ class Segmenter {
     }
   }
 
-  void decode(int from, int to) {
+  // Finds the best labels of the characters from `from` to `to`, of which those before `settled`
+  // are done already and give nothing but context.
+  void decode(int from, int settled, int to) {
     const int first = std::max(0, from - context);
     const int last = int(std::min(symbols_.size(), size_t(to) + context));
     scratch_.predicates.clear();
@@ -122,7 +124,7 @@ class Segmenter {
     lattice_.score({to - from, scratch_.offsets.data() + from - first, scratch_.predicates.data(),
                     nullptr, nullptr},
                    weights_, unscaled);
-    for (const ExtraWords* extra : extra_) add_extra_words(*extra, from, to);
+    for (const ExtraWords* extra : extra_) add_extra_words(*extra, from, settled, to);
     constrain(from == 0, size_t(to) == symbols_.size());
     labels_.resize(to - from);
     lattice_.viterbi(labels_.data());
@@ -141,9 +143,9 @@ class Segmenter {
     }
   }
 
-  void add_extra_words(const ExtraWords& extra, int from, int to) {
+  void add_extra_words(const ExtraWords& extra, int from, int settled, int to) {
     const int w = lattice_.width();
-    int forced_end = from;  // behind the last word that must be one
+    int forced_end = settled;  // behind the last word that must be one
     for (int t = from; t < to; ++t) {
       int forced = 0;
       uint32_t node = Lexicon::root;
@@ -163,8 +165,8 @@ class Segmenter {
       for (int k = 0; k < forced; ++k)
         for (int y = 0; y < layout_.n_labels; ++y)
           if (y != tags_.at(k, forced)) lattice_.node[size_t(t + k - from) * w + y] = forbidden;
-      if (forced_end <
-          to)  // with three labels, the label of a single character says not where it ends
+      // With three labels, that of a single character does not say where its word ends.
+      if (forced_end < to)
         for (int y = 0; y < layout_.n_labels; ++y)
           if (!tags_.starts(y)) lattice_.node[size_t(forced_end - from) * w + y] = forbidden;
     }

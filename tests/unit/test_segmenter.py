@@ -831,3 +831,12 @@ def test_a_copy_leaves_the_dictionary_behind(segmenter):
     other = pickle.loads(pickle.dumps(segmenter))
     assert len(other.dictionary) == 0
     assert "大上海" not in other.cut("在大上海")
+
+
+def test_forced_words_hold_across_windows(segmenter):
+    segmenter.dictionary.add(
+        "我我我", FORCE
+    )  # from the left: each window must begin where one does
+    cut = segmenter.cut("我" * 12_001)
+    assert cut[:-1] == ["我我我"] * 4000
+    assert "".join(cut) == "我" * 12_001
