@@ -1,12 +1,13 @@
 """Word segmentation of PKU: the incremental table of Sun, Wang and Li (2012).
 
-usage: python segmentation.py [--tune sgd|adf|words] [--quick]
+usage: python segmentation.py [--tune sgd|adf|words|tags|dictionary] [--quick]
 
-Writes results/segmentation.md, or with --tune results/tuning-segmentation-sgd.md, …-adf.md or
-…-words.md. The settings in CHOSEN are those that --tune found best on training data: for ADF by
+Writes results/segmentation.md, or with --tune results/tuning-segmentation-sgd.md, …-adf.md and so
+on. The settings in CHOSEN are those that --tune found best on training data: for ADF by
 four-fold cross-validation, as in the paper; for SGD, whose runs are far longer, on the last tenth
-of the lines. `--tune words` tries weights for words without features: rare ones and new ones. It
-does not read the test file.
+of the lines. Both were chosen before rare words had a weight. `--tune words` tries weights for
+words without features: rare ones and new ones; `--tune dictionary` those of a user's words. Nothing
+of this reads the test file.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from adaptag import Segmenter
 from adaptag.corpus.segmented import SegmentedCorpus
 from adaptag.evaluation.segmentation import SegmentationScore, evaluate_segmentation
 from adaptag.features.characters import CharacterFeatures, CharacterIndex
-from adaptag.segmentation import segmenter as segmenter_module
-from adaptag.segmentation.new_words import detect
+from adaptag.segmentation.dictionary import FORCE
+from adaptag.segmentation.new_words import detect, may_be_new
 from adaptag.training.callbacks import Callback
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ TUNED_PASSES = {"sgd": 20, "adf": 10}
 FOLDS = {"sgd": 1, "adf": 4}
 RARE_WEIGHTS = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0]
 NEW_WEIGHTS = [0.0, 1.0, 2.0]
+USER_WEIGHTS = [0.0, 1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 10.0, FORCE]
+TUNABLE = ("sgd", "adf", "words", "tags", "dictionary")
 CHOSEN: dict[str, Settings] = {
     "baseline, SGD": {"rate": 0.2, "sigma": 2.0},
     "+ new features": {"rate": 0.2, "sigma": 1.0},
@@ -104,7 +107,6 @@ class Curve(Callback):
 def train(corpus: SegmentedCorpus, row: Row, settings: Settings, **options: Any) -> Segmenter:
     return Segmenter.train(
         corpus,
-        tags="bie",
         features=row.features,
         algorithm=row.algorithm,
         patience=1000,
@@ -160,8 +162,7 @@ def tune_words(corpus: SegmentedCorpus) -> None:
         trained = train(kept, ROWS[-1], CHOSEN["+ ADF"])
         gold, texts = held_out.words(), held_out.texts()
         for rare, new in itertools.product(RARE_WEIGHTS, NEW_WEIGHTS):
-            segmenter_module.RARE_WEIGHT = rare
-            model = Segmenter(trained.tags, trained.index, trained.weights)
+            model = replace(trained, rare_weight=rare)
             found = detect(model, texts, weight=new).segmentation if new else model.cut_all(texts)
             scores.setdefault((rare, new), []).append(evaluate_segmentation(gold, found).f1)
     head = ["Rare words", *(f"new words {new}" if new else "no detection" for new in NEW_WEIGHTS)]
@@ -169,10 +170,51 @@ def tune_words(corpus: SegmentedCorpus) -> None:
     for rare in RARE_WEIGHTS:
         means = (sum(scores[rare, new]) / FOLDS["adf"] for new in NEW_WEIGHTS)
         table.rows.append([str(rare), *(figure(mean, ".3f") for mean in means)])
+    save_tuning("words", table, "Mean F of four folds of the training data, ADF, by weights.")
+
+
+def tune_tags(corpus: SegmentedCorpus) -> None:
+    """Compare the tag sets on four folds."""
+    table = Table("Tag sets", ["Tags", "F"], [])
+    for tags in ("bie", "bies"):
+        scores = [
+            train(kept, ROWS[-1], CHOSEN["+ ADF"], tags=tags).evaluate(held_out).f1
+            for kept, held_out in held_out_parts(corpus, FOLDS["adf"])
+        ]
+        table.rows.append([tags, figure(sum(scores) / len(scores), ".3f")])
+    save_tuning("tags", table, "Mean F of four folds of the training data, ADF.")
+
+
+def tune_dictionary(corpus: SegmentedCorpus) -> None:
+    """Try weights of a dictionary of half of the words that the held-out lines have new."""
+    ((kept, held_out),) = held_out_parts(corpus, 1)
+    model = train(kept, ROWS[-1], CHOSEN["+ ADF"])
+    gold, texts = held_out.words(), held_out.texts()
+    new = {w for words in gold for w in words if w not in model.lexicon and may_be_new(w)}
+    chosen = set(sorted(new)[::2])
+    head = ["Weight", "Dictionary words found", "Precision of these", "Other words found", "F"]
+    table = Table("Weights of a user's words", head, [])
+    for weight in USER_WEIGHTS:
+        model.dictionary.remove(list(model.dictionary))
+        model.dictionary.add(chosen, weight)
+        cut = model.cut_all(texts)
+        score = evaluate_segmentation(gold, cut, lambda word: word not in chosen)
+        predicted = sum(word in chosen for words in cut for word in words)
+        precision = 100 * score.oov_correct / max(1, predicted)
+        figures = (score.oov_recall, precision, score.iv_recall, score.f1)
+        table.rows.append([str(weight), *(figure(x) for x in figures)])
+    save_tuning(
+        "dictionary",
+        table,
+        "The last tenth of the training lines, with half of its unknown words as a dictionary.",
+    )
+
+
+def save_tuning(name: str, table: Table, text: str) -> None:
     report.show([table])
-    parts = [f"# {table.title}", "Mean F of four folds of the training data, ADF, by weights."]
-    parts += ["Command: `python benchmarks/segmentation.py --tune words`", markdown_table(table)]
-    path = RESULTS / "tuning-segmentation-words.md"
+    command = f"Command: `python benchmarks/segmentation.py --tune {name}`"
+    parts = [f"# {table.title}", text, command, markdown_table(table)]
+    path = RESULTS / f"tuning-segmentation-{name}.md"
     path.write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 
 
@@ -253,13 +295,17 @@ def encoding_seconds(corpus: SegmentedCorpus) -> float:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--tune", choices=("sgd", "adf", "words"), help="choose the settings")
+    parser.add_argument("--tune", choices=TUNABLE, help="choose the settings")
     parser.add_argument("--quick", action="store_true", help="two passes: does it run?")
     arguments = parser.parse_args()
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-1:])
     corpus = SegmentedCorpus.read(PKU / "train.utf8")
     if arguments.tune:
-        tune_words(corpus) if arguments.tune == "words" else tune(corpus, arguments.tune)
+        others = {"words": tune_words, "tags": tune_tags, "dictionary": tune_dictionary}
+        if arguments.tune in others:
+            others[arguments.tune](corpus)
+        else:
+            tune(corpus, arguments.tune)
         return
     test = SegmentedCorpus.read(PKU / "test_gold.utf8")
     tables, summary = measure(corpus, test, arguments.quick)
@@ -275,7 +321,8 @@ def main() -> None:
         f"{name}: " + ", ".join(f"{k} {v}" for k, v in chosen.items())
         for name, chosen in CHOSEN.items()
     )
-    parts += [f"Settings, chosen on training data (`tuning-segmentation-*.md`): {settings}."]
+    how = "chosen on training data, before rare words had a weight (`tuning-segmentation-*.md`)"
+    parts += [f"Settings, {how}: {settings}."]
     name = "segmentation-partial.md" if arguments.quick else "segmentation.md"
     (RESULTS / name).write_text("\n\n".join(parts) + "\n", encoding="utf-8")
 

@@ -34,11 +34,11 @@ void append_codes(nb::handle text, std::vector<uint32_t>& out) {
   out.resize(first + size_t(n));
 }
 
-// Lines of words between white space → code points [T], sentences [N + 1], starts of words [T],
-// line numbers [N]. Empty lines are no sentences.
+// Lines of words between white space → code points [T], sentences [N + 1], starts of words [T].
+// Empty lines are no sentences.
 nb::tuple read_segmented(In<uint8_t> bytes, std::string name) {
   const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
-  std::vector<uint32_t> codes, lines;
+  std::vector<uint32_t> codes;
   std::vector<int64_t> sentences{0};
   std::vector<uint8_t> starts;
   {
@@ -46,7 +46,7 @@ nb::tuple read_segmented(In<uint8_t> bytes, std::string name) {
     check_text(text, name, 1);
     codes.reserve(text.size() / 3);
     starts.reserve(text.size() / 3);
-    for_each_line(text, 1, [&](size_t number, const char* p, const char* end) {
+    for_each_line(text, 1, [&](size_t, const char* p, const char* end) {
       bool start = true;
       while (p < end) {
         const uint32_t c = next_code(p);
@@ -58,13 +58,11 @@ nb::tuple read_segmented(In<uint8_t> bytes, std::string name) {
         starts.push_back(start);
         start = false;
       }
-      if (int64_t(codes.size()) == sentences.back()) return;
-      sentences.push_back(int64_t(codes.size()));
-      lines.push_back(uint32_t(number));
+      if (int64_t(codes.size()) > sentences.back()) sentences.push_back(int64_t(codes.size()));
     });
   }
   return nb::make_tuple(numpy(std::move(codes)), numpy(std::move(sentences)),
-                        numpy(std::move(starts)), numpy(std::move(lines)));
+                        numpy(std::move(starts)));
 }
 
 // Sentences of Python words, likewise.

@@ -16,8 +16,8 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import adaptag
 from adaptag import MaxEntClassifier
+from adaptag.dataset.matrix import merge_equal
 from adaptag.errors import ParameterError
-from adaptag.estimators.maxent import merge_equal
 
 ONLINE = [name for name, one in adaptag.algorithms().items() if one.online]
 ORDER = "online algorithms look at samples one by one: a sample of weight 2 is one large step"

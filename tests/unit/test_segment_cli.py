@@ -98,7 +98,7 @@ def test_dev_data_and_the_log(cli):
         "train", "train.txt", "-m", "m", "--dev", "train.txt", "--patience", 2, "--log", "log"
     )
     assert done.code == 0
-    best = re.search(r"best development F1 (\d+\.\d\d), in pass (\d+)$", done.err, re.MULTILINE)
+    best = re.search(r"best development score (\d+\.\d\d), in pass (\d+)$", done.err, re.MULTILINE)
     origin = Segmenter.load("m").provenance
     assert int(best[2]) == origin["best_pass"]
     assert best[1] == "100.00"
@@ -176,7 +176,7 @@ def test_no_separator_stands_before_a_line_end(cli, saved, monkeypatch):
     assert re.sub(" +", " ", done.out) in ("他们 在 北京 ，\n他\n", "他们 在 北京，\n他\n")
 
 
-def test_words_come_out_of_a_pipe():
+def test_help_names_all_commands():
     code = "from adaptag.cli.main import run; run()"
     done = subprocess.run(
         [sys.executable, "-c", code, "segment", "--help"], capture_output=True, timeout=60

@@ -9,6 +9,7 @@ import itertools
 import json
 import math
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,9 +19,8 @@ from adaptag.corpus.segmented import TAG_SETS, SegmentedCorpus, tag_names
 from adaptag.errors import AdaptagError, CorpusError, FileError, ModelError, ParameterError
 from adaptag.features.characters import CharacterFeatures, CharacterIndex
 from adaptag.features.index import EdgeLimit
-from adaptag.segmentation import segmenter as segmenter_module
 from adaptag.segmentation.dictionary import FORCE, WEIGHTS, UserDictionary
-from adaptag.segmentation.new_words import WEIGHT, _may_be_new
+from adaptag.segmentation.new_words import WEIGHT, may_be_new
 from adaptag.segmentation.segmenter import Segmenter, Word
 from adaptag.storage.tensors import tensors_from_buffer, write_tensors
 from tests.reference import crf
@@ -384,14 +384,13 @@ def test_weights_of_words_are_added_to_their_labels(tags, seed):
     assert_agrees(segmenter, text, oracle.Cuts(s, tags, oracle.forced_words(text, weights)))
 
 
-def test_words_too_rare_for_features_are_preferred_a_little(monkeypatch):
+def test_words_too_rare_for_features_are_preferred_a_little():
     often = [["我们", "在", "北京"], ["他们", "在", "上海"]] * 3
     train = [*often, ["我们", "在", "大上海"], ["我", "在", "东海学院的大门口"]]
     with_words = Segmenter.train(train, passes=2)
     text = "他在大上海，我在东海学院的大门口，在北京"
     wanted = with_words.words(text)
-    monkeypatch.setattr(segmenter_module, "RARE_WEIGHT", 0.0)
-    without = Segmenter.from_bytes(with_words.to_bytes())
+    without = replace(with_words, rare_weight=0.0)
     assert without.words(text) != wanted
     weights = dict.fromkeys(["大上海", "东海学院的大门口"], 1.5)  # "我" has one character
     without.dictionary.add(weights)
@@ -626,7 +625,7 @@ def test_words_of_the_dictionary_are_not_new(finder):
 
 @pytest.mark.parametrize("word", ["东", "2024", "２０", "东，", "，东", "——", "3.5"])
 def test_what_cannot_be_a_new_word(word):
-    assert not _may_be_new(word)
+    assert not may_be_new(word)
 
 
 def test_numbers_and_single_characters_are_not_new(finder):
@@ -636,7 +635,7 @@ def test_numbers_and_single_characters_are_not_new(finder):
 
 @pytest.mark.parametrize("word", ["东海", "T恤", "A4", "No", "二〇二四"])
 def test_what_can_be_a_new_word(word):
-    assert _may_be_new(word)
+    assert may_be_new(word)
 
 
 def test_new_words_are_sorted_by_count_then_probability(finder):

@@ -4,25 +4,63 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from adaptag.cli.output import say
 from adaptag.training.callbacks import Callback, PassReport
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
     from rich.progress import Progress
     from typing_extensions import Self
 
-__all__ = ["JsonLog", "Lines", "TrainingBar", "byte_bar", "watcher", "working"]
+__all__ = [
+    "JsonLog",
+    "Lines",
+    "TrainingBar",
+    "byte_bar",
+    "log_end",
+    "tell_outcome",
+    "watched",
+    "watcher",
+    "working",
+]
 
 
 def watcher() -> Lines | TrainingBar:
     """Choose how to show training: a bar where a person looks, else lines."""
     return TrainingBar() if sys.stderr.isatty() else Lines()
+
+
+@contextmanager
+def watched(log: Path | None) -> Iterator[list[Callback]]:
+    """Show training while it goes on, and write its log where one is wanted."""
+    with ExitStack() as stack:
+        callbacks: list[Callback] = [stack.enter_context(watcher())]
+        if log:
+            callbacks.append(stack.enter_context(JsonLog(log)))
+        yield callbacks
+
+
+def log_end(callbacks: Sequence[Callback], content: dict[str, Any]) -> None:
+    """Write what training ended with to the log, where there is one."""
+    for callback in callbacks:
+        if isinstance(callback, JsonLog):
+            callback.write("end", content)
+
+
+def tell_outcome(provenance: Mapping[str, Any]) -> None:
+    """Say whether training was interrupted, and which pass was best on development data."""
+    if provenance["stopped"] == "interrupt":
+        say("interrupted: the model reached so far is kept")
+    passes = provenance["passes"]
+    if passes and passes[0]["dev_score"] is not None:
+        best = provenance["best_pass"]
+        say(f"best development score {passes[best - 1]['dev_score']:.2f}, in pass {best}")
 
 
 class Lines(Callback):

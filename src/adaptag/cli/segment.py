@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import io
-import itertools
 import json
 import time
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -114,7 +112,7 @@ def train(
 
     Ctrl-C stops training and saves the model reached so far.
     """
-    from adaptag.cli.progress import JsonLog, watcher, working
+    from adaptag.cli.progress import log_end, tell_outcome, watched, working
     from adaptag.corpus.segmented import SegmentedCorpus, tag_names
     from adaptag.features.characters import CharacterFeatures
     from adaptag.features.index import NO_LIMIT, EdgeLimit
@@ -137,10 +135,7 @@ def train(
         f"{len(corpus):,} sentences, {corpus.n_words:,} words, {corpus.n_characters:,} characters, "
         f"read in {time.perf_counter() - begin:.2f} s"
     )
-    with ExitStack() as stack:
-        callbacks: list[Any] = [stack.enter_context(watcher())]
-        json_log = stack.enter_context(JsonLog(log)) if log else None
-        callbacks += [json_log] if json_log else []
+    with watched(log) as callbacks:
         segmenter = Segmenter.train(
             corpus,
             dev=dev_corpus,
@@ -156,14 +151,8 @@ def train(
         )
         segmenter.save(model)
         seconds = time.perf_counter() - begin
-        outcome = segmenter.provenance
-        if json_log:
-            json_log.write("end", {"seconds": seconds, **outcome, "model": str(model)})
-    if outcome["stopped"] == "interrupt":
-        say("interrupted: the model reached so far is kept")
-    if dev is not None and outcome["passes"]:
-        best = outcome["passes"][outcome["best_pass"] - 1]
-        say(f"best development F1 {best['dev_score']:.2f}, in pass {outcome['best_pass']}")
+        log_end(callbacks, {"seconds": seconds, **segmenter.provenance, "model": str(model)})
+    tell_outcome(segmenter.provenance)
     say(
         f"{model}: {segmenter.index.n_words:,} words, {segmenter.index.n_predicates:,} features, "
         f"{model.stat().st_size / 1e6:.1f} MB, {seconds:.2f} s in all"
@@ -212,23 +201,22 @@ def cut(
 def _spaced(
     segmenter: Segmenter, lines: list[str], separator: str, threads: int | None
 ) -> Iterator[str]:
-    """The lines with separators between words; white space of the text is one, too."""
-    contents = [line.rstrip("\r\n") for line in lines]
-    pieces = segmenter.cut_all(contents, threads)
-    for line, content, words in zip(lines, contents, pieces, strict=True):
-        shown = words if content.isalnum() else [word for word in words if not word.isspace()]
-        yield separator.join(shown) + line[len(content) :]
+    for line, words in zip(lines, segmenter.cut_all(lines, threads), strict=True):
+        yield _spaced_line(line, words, separator)
+
+
+def _spaced_line(line: str, words: list[str], separator: str = " ") -> str:
+    """A line with separators between words; white space of the text is one, too."""
+    kept = (word for word in words if not word.isspace())
+    return separator.join(kept) + line[len(line.rstrip("\r\n")) :]
 
 
 def _with_probabilities(segmenter: Segmenter, lines: list[str], threads: int | None) -> str:
     """One word a line with its probability, an empty line behind each line of the text."""
     out = []
-    offsets, starts, probabilities = segmenter.marks(lines, threads)
-    for line, first, last in zip(lines, offsets, offsets[1:], strict=False):
-        begins = [*starts[first:last].nonzero()[0].tolist(), last - first]
-        for a, b in itertools.pairwise(begins):
-            if not line[a:b].isspace():
-                out.append(f"{line[a:b]}\t{probabilities[first + a]:.6f}\n")
+    for line, words in zip(lines, segmenter.words_all(lines, threads), strict=True):
+        kept = (word for word in words if not word.text.isspace())
+        out += [f"{word.text}\t{word.probability:.6f}\n" for word in kept]
         out.append("\n" * line.endswith("\n"))
     return "".join(out)
 
@@ -330,9 +318,7 @@ def new_words(
     if segmented is not None:
         with replace_file(segmented) as file:
             for line, words in zip(lines, found.segmentation, strict=True):
-                end = line[len(line.rstrip("\r\n")) :]
-                kept = (word for word in words if not word.isspace())
-                file.write((" ".join(kept) + end).encode())
+                file.write(_spaced_line(line, words).encode())
     if as_json:
         typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, indent=1))
     else:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -77,7 +76,7 @@ def train(
     Ctrl-C stops training and saves the model reached so far.
     """
     from adaptag import api
-    from adaptag.cli.progress import JsonLog, watcher, working
+    from adaptag.cli.progress import log_end, tell_outcome, watched, working
     from adaptag.decoding.model import Model
     from adaptag.storage.files import check_writable
 
@@ -104,10 +103,7 @@ def train(
         f"{len(dataset.label_names)} labels, {dataset.index.n_predicates:,} features, "
         f"read in {encoded - begin:.2f} s"
     )
-    with ExitStack() as stack:
-        callbacks: list[Any] = [stack.enter_context(watcher())]
-        json_log = stack.enter_context(JsonLog(log)) if log else None
-        callbacks += [json_log] if json_log else []
+    with watched(log) as callbacks:
         result = api.train(
             dataset,
             dev=dev,
@@ -125,12 +121,6 @@ def train(
         )
         result.save(model)
         seconds = time.perf_counter() - begin
-        if json_log:
-            json_log.write("end", {"seconds": seconds, **result.provenance, "model": str(model)})
-    outcome = result.provenance
-    if outcome["stopped"] == "interrupt":
-        say("interrupted: the model reached so far is kept")
-    if dev is not None and outcome["passes"]:
-        best = outcome["passes"][outcome["best_pass"] - 1]
-        say(f"best development score {best['dev_score']:.2f}, in pass {outcome['best_pass']}")
+        log_end(callbacks, {"seconds": seconds, **result.provenance, "model": str(model)})
+    tell_outcome(result.provenance)
     say(f"{model}: {model.stat().st_size / 1e6:.1f} MB, {seconds:.2f} s in all")

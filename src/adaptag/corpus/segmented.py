@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag._native import core
+from adaptag.corpus.offsets import items_of
 from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.storage.files import read_bytes, shown
 
@@ -65,7 +66,7 @@ class SegmentedCorpus:
     def from_bytes(cls, data: bytes, name: str = "<bytes>") -> SegmentedCorpus:
         """Parse spaced text: one sentence a line, words between white space of any kind."""
         try:
-            codes, sentences, starts, _ = core.read_segmented(np.frombuffer(data, np.uint8), name)
+            codes, sentences, starts = core.read_segmented(np.frombuffer(data, np.uint8), name)
         except ValueError as error:
             raise CorpusError(str(error)) from None
         return cls(name, codes, sentences, starts)
@@ -111,10 +112,7 @@ class SegmentedCorpus:
 
     def select(self, sentences: Iterable[int]) -> SegmentedCorpus:
         """The corpus of some of the sentences, in this order."""
-        chosen = np.fromiter(sentences, np.int64)
-        lengths = np.diff(self.sentences)[chosen]
-        ends = np.concatenate([[0], np.cumsum(lengths)])
-        items = np.arange(ends[-1]) + np.repeat(self.sentences[chosen] - ends[:-1], lengths)
+        items, ends = items_of(self.sentences, np.fromiter(sentences, np.int64))
         return SegmentedCorpus(self.name, self.codes[items], ends, self.starts[items])
 
     def labels(self, tags: str) -> NDArray[np.int32]:

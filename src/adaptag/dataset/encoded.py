@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-
 from adaptag._native import core
 from adaptag.corpus.attributes import AttributeCorpus
+from adaptag.corpus.offsets import items_of
 from adaptag.errors import CorpusError, ModelError
 from adaptag.features.index import NO_LIMIT, TENSORS, EdgeLimit, Encoded, FeatureIndex
 from adaptag.features.template import Template
@@ -18,6 +17,7 @@ from adaptag.storage.tensors import read_tensors, write_tensors
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    import numpy as np
     from numpy.typing import NDArray
     from typing_extensions import Self
 
@@ -65,8 +65,8 @@ class Examples:
     def select(self, sentences: NDArray[np.int64]) -> Self:
         """Those of some of the sentences, in this order; the index stays whole."""
         e = self.encoded
-        tokens, starts = _spread(e.sentences, sentences)
-        features, positions = _spread(e.positions, tokens)
+        tokens, starts = items_of(e.sentences, sentences)
+        features, positions = items_of(e.positions, tokens)
         values = None if e.values is None else e.values[features]
         encoded = Encoded(starts, positions, e.predicates[features], values)
         weights = None if self.weights is None else self.weights[sentences]
@@ -199,16 +199,6 @@ class Dataset(Examples):
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise ModelError(f"{path}: malformed dataset: {error}") from None
         return dataset
-
-
-def _spread(
-    offsets: NDArray[np.int64], chosen: NDArray[np.int64]
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number all items of the chosen groups, and give the offsets of the groups among them."""
-    lengths = np.diff(offsets)[chosen]
-    ends = np.concatenate([[0], np.cumsum(lengths)])
-    items = np.arange(ends[-1]) + np.repeat(offsets[chosen] - ends[:-1], lengths)
-    return items, ends
 
 
 def index_to_file(index: FeatureIndex) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

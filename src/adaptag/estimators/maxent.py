@@ -11,7 +11,6 @@ try:
 except ImportError:
     raise ImportError("estimators need scikit-learn: pip install 'adaptag[sklearn]'") from None
 
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.model_selection import train_test_split
@@ -21,9 +20,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from adaptag._native import core
-from adaptag.dataset.encoded import Examples
+from adaptag.dataset.matrix import matrix_examples, merge_equal
 from adaptag.errors import ParameterError
-from adaptag.features.index import Encoded
 from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.callbacks import Callback, EarlyStopping
 from adaptag.training.loop import fit as fit_weights
@@ -34,30 +32,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from adaptag.dataset.encoded import Examples
     from adaptag.training.declarations import Value
 
 __all__ = ["MaxEntClassifier"]
-
-
-_MIX = np.array([0x9E3779B97F4A7C15, 0xD6E8FEB86659FD93, 0xBF58476D1CE4E5B9], np.uint64)
-
-
-class ClassifierFeatures:
-    """The columns of a matrix, each a feature, and one that always fires: the intercept."""
-
-    def __init__(self, n_columns: int, intercept: bool) -> None:
-        self.n_columns = n_columns
-        self.intercept = intercept
-
-    @property
-    def n_of_kind(self) -> tuple[int, int, int]:
-        """All have node weights only."""
-        return self.n_predicates, 0, 0
-
-    @property
-    def n_predicates(self) -> int:
-        """The columns, then the intercept."""
-        return self.n_columns + self.intercept
 
 
 class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -160,7 +138,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 return float(100 * np.average(right, weights=dev_weights))
 
         if not self._online():
-            X, codes, weights = merge_equal(_rows_of(X), codes, weights)
+            X, codes, weights = merge_equal(X, codes, weights)
         result = fit_weights(
             self._examples(X, codes, weights),
             algorithm_name=self.algorithm,
@@ -217,8 +195,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._examples(X, codes, weights), find_algorithm(self.algorithm), self._given()
         )
         if self._trainer_state is not None:
-            for name, array in trainer.arrays().items():
-                array[:] = self._trainer_state[name]
+            trainer.restore(self._trainer_state)
         elif self._weights is not None:
             trainer.weights[:] = self._weights
         seed = int(check_random_state(self.random_state).randint(2**31 - 1)) + self.n_iter_
@@ -289,23 +266,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self.vectorizer_.transform(X)
 
     def _examples(self, X: Any, codes: NDArray[np.intp], weights: NDArray[np.float64]) -> Examples:
-        matrix = _rows_of(X)
-        n, width = matrix.shape
-        values = np.ascontiguousarray(matrix.data, np.float32)
-        encoded = Encoded(
-            np.arange(n + 1, dtype=np.int64),
-            np.ascontiguousarray(matrix.indptr, np.int64),
-            _unsigned(matrix.indices),
-            None if bool((values == 1).all()) else values,
-        )
-        return Examples(
-            ClassifierFeatures(width, self.fit_intercept),
-            encoded,
-            codes.astype(np.int32),
-            tuple(str(k) for k in range(len(self.classes_))),
-            weights=None if bool((weights == 1).all()) else weights.astype(np.float32),
-            always=width if self.fit_intercept else None,
-        )
+        return matrix_examples(X, codes, weights, len(self.classes_), intercept=self.fit_intercept)
 
     def _start(self, classes: NDArray[Any], width: int) -> NDArray[np.float32] | None:
         if not self.warm_start or not hasattr(self, "_weights") or self._weights is None:
@@ -338,36 +299,6 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-def merge_equal(
-    X: sparse.csr_matrix, codes: NDArray[np.intp], weights: NDArray[np.float64]
-) -> tuple[sparse.csr_matrix, NDArray[np.intp], NDArray[np.float64]]:
-    """Put equal samples of a class together, their weights added up, in an order of their own.
-
-    The objective stays the same, each look at it costs less, and a sample of weight 2 is the same
-    as two of weight 1, to the last bit. Samples are told apart by hashes of 64 bits.
-    """
-    if not X.has_sorted_indices:
-        X = X.sorted_indices()
-    entries = X.indices.astype(np.uint64) * _MIX[0] + X.data.astype(np.float64).view(np.uint64)
-    entries = (entries ^ (entries >> np.uint64(32))) * _MIX[1]
-    entries = (entries ^ (entries >> np.uint64(29))) * _MIX[2]
-    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(entries, dtype=np.uint64)])
-    hashes = sums[X.indptr[1:]] - sums[X.indptr[:-1]] + codes.astype(np.uint64) * _MIX[0]
-    _, first, group = np.unique(hashes, return_index=True, return_inverse=True)
-    summed: NDArray[np.float64] = np.bincount(group, weights, len(first)).astype(np.float64)
-    return X[first], codes[first], summed
-
-
-def _unsigned(indices: NDArray[Any]) -> NDArray[np.uint32]:
-    """Column numbers as the core wants them; those of 32 bits are not copied."""
-    whole = np.ascontiguousarray(indices)
-    return whole.view(np.uint32) if whole.dtype == np.int32 else whole.astype(np.uint32)
-
-
-def _rows_of(X: Any) -> sparse.csr_matrix:
-    return X if sparse.issparse(X) else sparse.csr_matrix(X)
 
 
 def _are_dictionaries(X: Any) -> bool:

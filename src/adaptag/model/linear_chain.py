@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from adaptag._native import core
 from adaptag.dataset.encoded import index_from_file, index_to_file
 from adaptag.errors import ModelError
-from adaptag.storage.files import replace_file
-from adaptag.storage.tensors import read_tensors, tensors_from_buffer, write_tensors
+from adaptag.storage.stored import Stored
+from adaptag.storage.tensors import write_tensors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,16 +21,14 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from adaptag.features.index import FeatureIndex
-    from adaptag.storage.files import PathLike
 
 __all__ = ["LinearChain"]
 
-KIND = "model"
 VERSION = 2
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearChain:
+class LinearChain(Stored):
     """Labels, features and weights.
 
     Attributes:
@@ -40,6 +37,8 @@ class LinearChain:
         weights: float32, rows of predicates one after the other; see ``layout.hpp``.
         provenance: where the model comes from: version, algorithm, parameters, seed, scores.
     """
+
+    kind: ClassVar[str] = "model"
 
     labels: tuple[str, ...]
     index: FeatureIndex
@@ -95,36 +94,6 @@ class LinearChain:
         begin = node * w + both * w * (1 + y) + (predicate - node - both) * w * y
         return None, self.weights[begin : begin + w * y].reshape(y, w)[:, :y]
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the safe bytes of the model's file."""
-        return type(self).from_bytes, (self.to_bytes(),)
-
-    def save(self, path: PathLike) -> None:
-        """Write the model to a safetensors file: written beside its place, then renamed."""
-        with replace_file(path) as file:
-            self._write(file)
-
-    def to_bytes(self) -> bytes:
-        """The content of the file that ``save`` writes."""
-        file = io.BytesIO()
-        self._write(file)
-        return file.getvalue()
-
-    @classmethod
-    def load(cls, path: PathLike, *, verify: bool = False) -> Self:
-        """Map a saved model into memory: ready at once, whatever its size.
-
-        Args:
-            path: the file.
-            verify: check the arrays' checksum also in a file larger than 64 MiB.
-        """
-        return cls._from_file(*read_tensors(path, KIND, verify=verify), str(path))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Read a model from the bytes of its file."""
-        return cls._from_file(*tensors_from_buffer(data, KIND), "<bytes>")
-
     def _write(self, file: IO[bytes]) -> None:
         header, tensors = index_to_file(self.index)
         header |= {
@@ -132,7 +101,7 @@ class LinearChain:
             "labels": list(self.labels),
             "provenance": dict(self.provenance),
         }
-        write_tensors(file, KIND, header, {**tensors, "weights": self.weights})
+        write_tensors(file, self.kind, header, {**tensors, "weights": self.weights})
 
     @classmethod
     def _from_file(

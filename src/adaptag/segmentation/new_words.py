@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from adaptag.segmentation.segmenter import Segmenter
 
-__all__ = ["WEIGHT", "Detection", "NewWord", "detect"]
+__all__ = ["WEIGHT", "Detection", "NewWord", "detect", "may_be_new"]
 
 WEIGHT = 2.0
 
@@ -134,7 +134,7 @@ def _unknown_words(
     ):
         text = texts[number]
         word = text[a:b]
-        if word in segmenter.dictionary or not _may_be_new(word):
+        if word in segmenter.dictionary or not may_be_new(word):
             continue
         best = found.get(word)
         if best is None:
@@ -146,7 +146,7 @@ def _unknown_words(
     return found
 
 
-def _may_be_new(word: str) -> bool:
+def may_be_new(word: str) -> bool:
     """Whether a word is more than a character, a number, or something with punctuation."""
     ends = word[0].isalnum() and word[-1].isalnum()
     return len(word) > 1 and ends and any(map(str.isalpha, word))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-import io
+import itertools
 import os
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from adaptag.features.characters import TENSORS, CharacterFeatures, CharacterInd
 from adaptag.features.index import EdgeLimit
 from adaptag.segmentation.dictionary import UserDictionary
 from adaptag.segmentation.new_words import Detection, detect
-from adaptag.storage.files import replace_file
-from adaptag.storage.tensors import read_tensors, tensors_from_buffer, write_tensors
+from adaptag.storage.stored import Stored
+from adaptag.storage.tensors import write_tensors
 from adaptag.training.callbacks import Callback, Converged, EarlyStopping
 from adaptag.training.loop import fit
 
@@ -36,10 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Segmenter", "Word"]
 
-KIND = "segmenter"
 VERSION = 1
-# What a word of the training data that is no feature, because it is too rare or too long, adds to
-# the score of its labels at each of its characters: see docs/guide/segmentation.md.
+# Chosen by four-fold cross-validation: see docs/guide/segmentation.md.
 RARE_WEIGHT = 1.5
 
 
@@ -53,7 +51,7 @@ class Word:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Segmenter:
+class Segmenter(Stored):
     """A trained word segmenter.
 
     Words are always the text's own characters: joined, they give the text back, white space
@@ -65,13 +63,18 @@ class Segmenter:
         index: the features, with the words of the training data.
         weights: float32; see ``layout.hpp``.
         provenance: where the model comes from.
-        dictionary: words of the user's own.
+        rare_weight: what a word of the training data that is no feature, because it is too rare or
+            too long, adds to the score of its labels at each of its characters. Not saved.
+        dictionary: words of the user's own. Not saved.
     """
+
+    kind: ClassVar[str] = "segmenter"
 
     tags: str
     index: CharacterIndex
     weights: NDArray[np.float32]
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    rare_weight: float = field(default=RARE_WEIGHT, kw_only=True)
     dictionary: UserDictionary = field(init=False)
 
     def __post_init__(self) -> None:
@@ -92,15 +95,19 @@ class Segmenter:
 
     def words(self, text: str) -> list[Word]:
         """Cut a text into words with their places and probabilities."""
-        _, starts, probabilities = self.marks([text], 1)
-        begins = np.flatnonzero(starts)
-        ends = np.append(begins, len(text))[1:]
-        return [
-            Word(text[a:b], a, p)
-            for a, b, p in zip(
-                begins.tolist(), ends.tolist(), probabilities[begins].tolist(), strict=True
-            )
-        ]
+        return self.words_all([text], 1)[0]
+
+    def words_all(self, texts: Iterable[str], threads: int | None = None) -> list[list[Word]]:
+        """Cut many texts into words with their places and probabilities."""
+        all_texts = list(texts)
+        offsets, starts, probabilities = self.marks(all_texts, threads)
+        found = []
+        for text, first, last in zip(all_texts, offsets, offsets[1:], strict=False):
+            begins = np.flatnonzero(starts[first:last])
+            bounds = itertools.pairwise([*begins.tolist(), len(text)])
+            chances = probabilities[first:last][begins].tolist()
+            found.append([Word(text[a:b], a, p) for (a, b), p in zip(bounds, chances, strict=True)])
+        return found
 
     def new_words(
         self, texts: Iterable[str], *, threshold: float = 0.5, rounds: int = 10
@@ -153,7 +160,7 @@ class Segmenter:
             self.index.native,
             (begin, inside, end, single),
             self.index.features.fold,
-            self.index.rare_words(RARE_WEIGHT),
+            self.index.rare_words(self.rare_weight),
         )
 
     # ---- training -----------------------------------------------------------------------------
@@ -221,36 +228,6 @@ class Segmenter:
 
     # ---- files --------------------------------------------------------------------------------
 
-    def save(self, path: PathLike) -> None:
-        """Write the segmenter to a safetensors file: written beside its place, then renamed."""
-        with replace_file(path) as file:
-            self._write(file)
-
-    def to_bytes(self) -> bytes:
-        """The content of the file that ``save`` writes."""
-        file = io.BytesIO()
-        self._write(file)
-        return file.getvalue()
-
-    @classmethod
-    def load(cls, path: PathLike, *, verify: bool = False) -> Segmenter:
-        """Map a saved segmenter into memory.
-
-        Args:
-            path: the file.
-            verify: check the arrays' checksum also in a file larger than 64 MiB.
-        """
-        return cls._from_file(*read_tensors(path, KIND, verify=verify), str(path))
-
-    @classmethod
-    def from_bytes(cls, data: bytes) -> Segmenter:
-        """Read a segmenter from the bytes of its file."""
-        return cls._from_file(*tensors_from_buffer(data, KIND), "<bytes>")
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the safe bytes of the segmenter's file; the user's dictionary stays behind."""
-        return Segmenter.from_bytes, (self.to_bytes(),)
-
     def _write(self, file: IO[bytes]) -> None:
         header = {
             "version": VERSION,
@@ -259,7 +236,7 @@ class Segmenter:
             "counts": dict(self.index.counts),
             "provenance": dict(self.provenance),
         }
-        write_tensors(file, KIND, header, {**self.index.tensors, "weights": self.weights})
+        write_tensors(file, self.kind, header, {**self.index.tensors, "weights": self.weights})
 
     @classmethod
     def _from_file(

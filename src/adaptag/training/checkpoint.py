@@ -62,8 +62,7 @@ class Checkpoint:
                 "the checkpoint belongs to other training data, or to another template or cutoff; "
                 "to go on with new data, start from the model"
             )
-        for name, array in trainer.arrays().items():
-            array[:] = self.arrays[name]
+        trainer.restore(self.arrays)
 
     def save(self, path: PathLike) -> None:
         """Write the checkpoint: beside its place, then renamed."""

@@ -233,9 +233,6 @@ class _Run:
         self, trainer: Trainer, order: NDArray[np.uint32]
     ) -> tuple[float, float, float, float]:
         """Train on all sentences: sums of loss, correct labels and tokens, and the seconds."""
-        order = order[
-            np.diff(self.dataset.encoded.sentences)[order] > 0
-        ]  # the others have no token
         size = max(1, SLICE_TOKENS * len(self.dataset) // max(1, self.dataset.n_tokens))
         batch = int(trainer.parameters["batch"])
         step = -(-size // batch) * batch

@@ -78,6 +78,11 @@ class Trainer:
             **self.shadows,
         }
 
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Go on with the ``arrays`` of another trainer of the same algorithm and size."""
+        for name, array in self.arrays().items():
+            array[:] = arrays[name]
+
 
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
     return array.view(np.uint8) if array.dtype.itemsize else np.empty(0, np.uint8)

@@ -1,0 +1,22 @@
+"""Groups that lie one behind the other in an array, told by where each begins."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+__all__ = ["items_of"]
+
+
+def items_of(
+    offsets: NDArray[np.int64], chosen: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Number all items of the chosen groups, and give the offsets of the groups among them."""
+    lengths = np.diff(offsets)[chosen]
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    items = np.arange(ends[-1]) + np.repeat(offsets[chosen] - ends[:-1], lengths)
+    return items, ends

@@ -1,0 +1,68 @@
+"""What models and segmenters share: a file of their own, bytes, pickles."""
+
+from __future__ import annotations
+
+import io
+from typing import IO, TYPE_CHECKING, Any, ClassVar
+
+from adaptag.storage.files import replace_file
+from adaptag.storage.tensors import read_tensors, tensors_from_buffer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+    from typing_extensions import Self
+
+    from adaptag.storage.files import PathLike
+
+__all__ = ["Stored"]
+
+
+class Stored:
+    """Something with a safetensors file; a subclass says how it is written and read.
+
+    Attributes:
+        kind: the sort of file, as it says in its header.
+    """
+
+    kind: ClassVar[str]
+
+    def save(self, path: PathLike) -> None:
+        """Write a safetensors file: written beside its place, then renamed."""
+        with replace_file(path) as file:
+            self._write(file)
+
+    def to_bytes(self) -> bytes:
+        """The content of the file that ``save`` writes."""
+        file = io.BytesIO()
+        self._write(file)
+        return file.getvalue()
+
+    @classmethod
+    def load(cls, path: PathLike, *, verify: bool = False) -> Self:
+        """Map a saved file into memory: ready at once, whatever its size.
+
+        Args:
+            path: the file.
+            verify: check the arrays' checksum also in a file larger than 64 MiB.
+        """
+        return cls._from_file(*read_tensors(path, cls.kind, verify=verify), str(path))
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Read the bytes of a file."""
+        return cls._from_file(*tensors_from_buffer(data, cls.kind), "<bytes>")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle the safe bytes of the file."""
+        return type(self).from_bytes, (self.to_bytes(),)
+
+    def _write(self, file: IO[bytes]) -> None:
+        raise NotImplementedError
+
+    @classmethod
+    def _from_file(
+        cls, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], name: str
+    ) -> Self:
+        raise NotImplementedError
