@@ -160,6 +160,125 @@ nb::tuple pack_columns(nb::handle sentences) {
                         numpy(std::move(out.sentences)));
 }
 
+// Sequences of items, as python-crfsuite takes them, turned into attributes with values. An item is
+// a dictionary {name: value}, where a value is a string (the attribute is name:string), a number,
+// or again an item (the attributes are name:attribute); or a collection of strings.
+class Items {
+ public:
+  void add_sequence(nb::handle sequence) {
+    for (nb::handle item : sequence) {
+      name_.clear();
+      if (PyUnicode_Check(item.ptr()) || PyBytes_Check(item.ptr()))
+        refuse("a string; an item must be a dictionary or a collection of strings");
+      add_item(item, 0);
+      positions.push_back(int64_t(cells_.size()));
+    }
+    sentences.push_back(int64_t(positions.size()) - 1);
+  }
+
+  std::vector<Span> cells() {
+    std::vector<Span> out;
+    out.reserve(cells_.size());
+    for (const uint32_t id : cells_) out.push_back({names.offsets[id], names.offsets[id + 1]});
+    return out;
+  }
+
+  Vocabulary names;
+  std::vector<float> values;
+  std::vector<int64_t> positions{0}, sentences{0};
+
+ private:
+  static constexpr int max_depth = 16;
+
+  void add_item(nb::handle item, int depth) {
+    if (depth > max_depth) refuse("more than 16 items inside each other");
+    const size_t prefix = name_.size();
+    if (PyDict_Check(item.ptr())) {
+      PyObject *key, *value;
+      Py_ssize_t at = 0;
+      while (PyDict_Next(item.ptr(), &at, &key, &value)) add_pair(key, value, prefix, depth);
+    } else if (PyMapping_Check(item.ptr()) && nb::hasattr(item, "items")) {
+      for (nb::handle pair : item.attr("items")())
+        add_pair(nb::object(pair[0]), nb::object(pair[1]), prefix, depth);
+    } else if (PyUnicode_Check(item.ptr()) || PyBytes_Check(item.ptr())) {
+      append(item);
+      push(1.0);
+      name_.resize(prefix);
+    } else if (nb::isinstance<nb::iterable>(item)) {
+      for (nb::handle part : item) {
+        if (!PyUnicode_Check(part.ptr()) && !PyBytes_Check(part.ptr()))
+          refuse("a collection with something that is no string");
+        add_item(part, depth + 1);
+      }
+    } else {
+      refuse("neither a dictionary nor a collection of strings");
+    }
+  }
+
+  void add_pair(nb::handle key, nb::handle value, size_t prefix, int depth) {
+    if (!PyUnicode_Check(key.ptr()) && !PyBytes_Check(key.ptr()))
+      refuse("a name that is no string");
+    append(key);
+    PyObject* const v = value.ptr();
+    if (PyUnicode_Check(v) || PyBytes_Check(v)) {
+      name_.push_back(':');
+      append(value);
+      push(1.0);
+    } else if (PyFloat_Check(v) || PyLong_Check(v)) {
+      push(PyFloat_AsDouble(v));
+    } else if (PyDict_Check(v) || PyList_Check(v) || PyTuple_Check(v) || PyAnySet_Check(v)) {
+      name_.push_back(':');
+      add_item(value, depth + 1);
+    } else if (PyNumber_Check(v)) {
+      push(PyFloat_AsDouble(v));
+    } else {
+      refuse("a value that is no string, number, dictionary, list or set");
+    }
+    name_.resize(prefix);
+  }
+
+  void append(nb::handle s) {
+    if (PyUnicode_Check(s.ptr())) {
+      name_ += utf8(s);
+    } else {
+      char* p;
+      Py_ssize_t n;
+      if (PyBytes_AsStringAndSize(s.ptr(), &p, &n)) throw nb::python_error();
+      name_.append(p, size_t(n));
+    }
+  }
+
+  void push(double value) {
+    if (value == -1.0 && PyErr_Occurred()) {
+      PyErr_Clear();
+      refuse("a value that is no number");
+    }
+    if (value == 0) return;  // says nothing
+    if (!(std::abs(value) < 1e30)) refuse("a value that is not finite");
+    cells_.push_back(names.intern(name_));
+    values.push_back(float(value));
+  }
+
+  [[noreturn]] void refuse(const char* what) const {
+    throw std::invalid_argument("sequence " + std::to_string(sentences.size()) + ", item " +
+                                std::to_string(int64_t(positions.size()) - sentences.back()) +
+                                (name_.empty() ? "" : ", " + name_) + ": " + what);
+  }
+
+  std::string name_;
+  std::vector<uint32_t> cells_;  // numbers of names
+};
+
+nb::tuple pack_items(nb::handle sequences) {
+  Items out;
+  for (nb::handle sequence : sequences) out.add_sequence(sequence);
+  auto cells = out.cells();
+  const size_t F = cells.size();
+  return nb::make_tuple(numpy(std::move(out.names.bytes)), numpy_spans(std::move(cells), {F, 1}),
+                        numpy(std::move(out.values)), numpy(std::move(out.positions)),
+                        numpy(std::move(out.sentences)));
+}
+
 // Numbers of the strings in one column; names not in `known` are added behind it.
 nb::tuple number_labels(In<uint8_t> text, In<uint32_t, 3> cells, int column,
                         std::vector<std::string> known) {
@@ -276,11 +395,40 @@ struct PyIndexBuilder {
     builder.add_attributes(
         span(sentences), span(positions), [&](int64_t k) { return cell(k, 0); }, span(values));
   }
+  // The data added since the last call, in a layout with room for so many predicates of each kind.
+  nb::tuple take(const std::array<uint32_t, 3>& room) {
+    const auto counts = builder.counts();
+    for (int kind = 0; kind < 3; ++kind)
+      if (counts[kind] > room[kind]) throw std::invalid_argument("room: too small");
+    builder.number_at_once(room);
+    auto out =
+        nb::make_tuple(numpy(std::move(builder.positions)), numpy(std::move(builder.predicates)),
+                       numpy(std::move(builder.values)));
+    builder.clear_data();
+    return out;
+  }
+  // The index as it is now; the builder goes on.
+  nb::dict snapshot() const {
+    IndexBuilder copy(builder);
+    copy.clear_data();
+    copy.keep_all();
+    copy.freeze(1, {1, 1.0});
+    return tables(copy);
+  }
   nb::dict freeze(uint32_t cutoff, uint32_t edge_cutoff, double edge_share) {
     {
       nb::gil_scoped_release release;
       builder.freeze(cutoff, {edge_cutoff, edge_share});
     }
+    nb::dict out = tables(builder);
+    out["positions"] = numpy(std::move(builder.positions));
+    out["predicates"] = numpy(std::move(builder.predicates));
+    out["values"] = numpy(std::move(builder.values));
+    return out;
+  }
+
+  // Hands the tables of a frozen builder over.
+  nb::dict tables(IndexBuilder& builder) const {
     nb::dict out;
     out["n_of_kind"] =
         nb::make_tuple(builder.n_of_kind[0], builder.n_of_kind[1], builder.n_of_kind[2]);
@@ -292,9 +440,6 @@ struct PyIndexBuilder {
     out["vocabulary_bytes"] = numpy(std::move(builder.vocabulary.bytes));
     out["vocabulary_offsets"] = numpy(std::move(builder.vocabulary.offsets));
     out["vocabulary_slots"] = numpy(std::move(builder.vocabulary.slots));
-    out["positions"] = numpy(std::move(builder.positions));
-    out["predicates"] = numpy(std::move(builder.predicates));
-    out["values"] = numpy(std::move(builder.values));
     return out;
   }
 
@@ -310,6 +455,8 @@ struct PyFeatureIndex {
       : kept{bytes, offsets, vocabulary_slots, derived, slots},
         index(program, {span(bytes), span(offsets), span(vocabulary_slots)}, span(derived),
               span(slots), n_of_kind) {}
+  PyFeatureIndex(const Program& program, std::array<uint32_t, 3> n_of_kind)
+      : index(program, n_of_kind) {}
 
   nb::tuple encode_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences) const {
     const CellView cell(text, cells);
@@ -361,17 +508,12 @@ struct PyFeatureIndex {
 struct PyDataset {
   PyDataset(const Layout& layout, In<int64_t> sentences, In<int64_t> positions,
             In<uint32_t> predicates, std::optional<In<float>> values,
-            std::optional<In<int32_t>> labels, std::optional<In<float>> weights,
-            std::optional<uint32_t> always)
-      : kept{sentences, positions, predicates, values, labels, weights},
+            std::optional<In<int32_t>> labels, std::optional<In<uint8_t, 2>> legal,
+            std::optional<In<float>> weights, std::optional<uint32_t> always)
+      : kept{sentences, positions, predicates, values, labels, legal, weights},
         layout(layout),
-        data{span(sentences),
-             span(positions),
-             span(predicates),
-             span(values),
-             span(labels),
-             span(weights),
-             always.value_or(no_predicate)} {
+        data{span(sentences), span(positions), span(predicates), span(values),
+             span(labels),    span(legal),     span(weights),    always.value_or(no_predicate)} {
     data.validate(layout);
   }
   void check(const Layout& other) const {
@@ -385,7 +527,7 @@ struct PyDataset {
   }
 
   std::tuple<In<int64_t>, In<int64_t>, In<uint32_t>, std::optional<In<float>>,
-             std::optional<In<int32_t>>, std::optional<In<float>>>
+             std::optional<In<int32_t>>, std::optional<In<uint8_t, 2>>, std::optional<In<float>>>
       kept;
   Layout layout;
   Dataset data;
@@ -417,6 +559,7 @@ nb::list list_algorithms() {
     one["row"] = row;
     one["clock"] = clock;
     one["shadow"] = text(d.shadow);
+    one["looks_ahead"] = d.looks_ahead;
     all.append(one);
   }
   return all;
@@ -431,26 +574,28 @@ class PyTraining {
  public:
   PyTraining(std::string_view name, const Layout& layout, const PyDataset& dataset,
              const std::vector<double>& values, Out<float> weights, Out<float> shadow,
-             Out<uint8_t> rows, Out<uint8_t> clock)
+             Out<uint8_t> rows, Out<uint8_t> clock, std::optional<size_t> n)
       : layout_(layout), kept_{weights, shadow, rows, clock} {
     dataset.check(layout);
     dataset.check_labelled();
-    training_ = make_training(name, values, layout, dataset.data,
+    training_ = make_training(name, values, layout, dataset.data, n.value_or(dataset.data.size()),
                               {{weights.data(), weights.size()},
                                {shadow.data(), shadow.size()},
                                {rows.data(), rows.size()},
                                {clock.data(), clock.size()}});
   }
 
-  nb::tuple run(const PyDataset& dataset, In<uint32_t> order) {
+  nb::tuple run(const PyDataset& dataset, In<uint32_t> order, std::optional<Out<int32_t>> best) {
     dataset.check(layout_);
     dataset.check_labelled();
     for (const uint32_t i : span(order))
       if (i >= dataset.data.size()) throw std::invalid_argument("order: no such sentence");
+    if (best && best->size() != dataset.data.positions.size() - 1)
+      throw std::invalid_argument("best: a place is needed for each token");
     Totals totals;
     {
       nb::gil_scoped_release release;
-      totals = training_->run(dataset.data, span(order));
+      totals = training_->run(dataset.data, span(order), best ? best->data() : nullptr);
     }
     return as_tuple(totals);
   }
@@ -491,8 +636,9 @@ nb::tuple py_objective(const Layout& layout, const PyDataset& dataset, In<float>
 class PyDecoder {
  public:
   PyDecoder(const Layout& layout, In<float> weights, const PyFeatureIndex* index,
-            std::vector<std::string> labels)
-      : layout_(layout), weights_(weights), index_(index->index) {
+            std::vector<std::string> labels, std::optional<In<uint8_t, 2>> legal)
+      : layout_(layout), weights_(weights), index_(index->index), legal_(legal) {
+    checked(legal);
     check_weights(layout, weights.size());
     if (labels.size() != size_t(layout.n_labels))
       throw std::invalid_argument("labels: one name is needed for each label");
@@ -553,7 +699,12 @@ class PyDecoder {
     std::vector<double> out(dataset.data.size());
     run(dataset, legal, {}, [&]<int W>(Lattice<W>& lattice, const Sentence& s, size_t i, int64_t) {
       const double log_z = lattice.expectations();
-      out[i] = lattice.path_score(s.labels) - log_z;
+      if (all_known(s.labels, s.length)) {
+        out[i] = lattice.path_score(s.labels) - log_z;
+      } else {
+        lattice.fix(s.labels);
+        out[i] = lattice.expectations() - log_z;
+      }
     });
     return numpy(std::move(out));
   }
@@ -669,7 +820,7 @@ class PyDecoder {
     std::vector<int32_t> labels(size_t(packed.sentences.back()));
     {
       nb::gil_scoped_release release;
-      decode_columns(packed.sentences, packed, {}, labels.data());
+      decode_columns(packed.sentences, packed, checked(legal_), labels.data());
     }
     nb::list out;
     for (size_t i = 0; i + 1 < packed.sentences.size(); ++i) {
@@ -686,6 +837,7 @@ class PyDecoder {
   Layout layout_;
   In<float> weights_;
   const FeatureIndex& index_;
+  std::optional<In<uint8_t, 2>> legal_;  // transitions that `tag` and `tag_all` may take
   nb::list names_;
 };
 
@@ -698,6 +850,7 @@ NB_MODULE(ADAPTAG_MODULE, m) {
         "skip_docstart"_a, "part"_a);
   m.def("read_attributes", &read_attributes, "text"_a.noconvert(), "name"_a);
   m.def("pack_columns", &pack_columns, "sentences"_a.none());
+  m.def("pack_items", &pack_items, "sequences"_a.none());
   m.def("number_labels", &number_labels, "text"_a.noconvert(), "cells"_a.noconvert(), "column"_a,
         "known"_a);
   m.def("write_columns", &write_columns, "text"_a.noconvert(), "cells"_a.noconvert(),
@@ -732,6 +885,11 @@ NB_MODULE(ADAPTAG_MODULE, m) {
       .def("add_attributes", &PyIndexBuilder::add_attributes, "text"_a.noconvert(),
            "cells"_a.noconvert(), "values"_a.noconvert(), "positions"_a.noconvert(),
            "sentences"_a.noconvert())
+      .def(
+          "limit", [](PyIndexBuilder& self, size_t n) { self.builder.limit(n); }, "n"_a)
+      .def_prop_ro("counts", [](const PyIndexBuilder& self) { return self.builder.counts(); })
+      .def("take", &PyIndexBuilder::take, "room"_a)
+      .def("snapshot", &PyIndexBuilder::snapshot)
       .def("freeze", &PyIndexBuilder::freeze, "cutoff"_a, "edge_cutoff"_a, "edge_share"_a);
 
   nb::class_<PyFeatureIndex>(m, "FeatureIndex")
@@ -740,6 +898,7 @@ NB_MODULE(ADAPTAG_MODULE, m) {
            "program"_a, "vocabulary_bytes"_a.noconvert(), "vocabulary_offsets"_a.noconvert(),
            "vocabulary_slots"_a.noconvert(), "derived"_a.noconvert(), "slots"_a.noconvert(),
            "n_of_kind"_a)
+      .def(nb::init<const Program&, std::array<uint32_t, 3>>(), "program"_a, "n_of_kind"_a)
       .def("encode_columns", &PyFeatureIndex::encode_columns, "text"_a.noconvert(),
            "cells"_a.noconvert(), "sentences"_a.noconvert())
       .def("encode_attributes", &PyFeatureIndex::encode_attributes, "text"_a.noconvert(),
@@ -758,27 +917,31 @@ NB_MODULE(ADAPTAG_MODULE, m) {
       .def_prop_ro("n_weights", &Layout::n_weights);
 
   nb::class_<PyDataset>(m, "Dataset")
-      .def(
-          nb::init<const Layout&, In<int64_t>, In<int64_t>, In<uint32_t>, std::optional<In<float>>,
-                   std::optional<In<int32_t>>, std::optional<In<float>>, std::optional<uint32_t>>(),
-          "layout"_a, "sentences"_a.noconvert(), "positions"_a.noconvert(),
-          "predicates"_a.noconvert(), "values"_a.noconvert().none(), "labels"_a.noconvert().none(),
-          "weights"_a.noconvert().none() = nb::none(), "always"_a.none() = nb::none());
+      .def(nb::init<const Layout&, In<int64_t>, In<int64_t>, In<uint32_t>, std::optional<In<float>>,
+                    std::optional<In<int32_t>>, std::optional<In<uint8_t, 2>>,
+                    std::optional<In<float>>, std::optional<uint32_t>>(),
+           "layout"_a, "sentences"_a.noconvert(), "positions"_a.noconvert(),
+           "predicates"_a.noconvert(), "values"_a.noconvert().none(), "labels"_a.noconvert().none(),
+           "legal"_a.noconvert().none() = nb::none(), "weights"_a.noconvert().none() = nb::none(),
+           "always"_a.none() = nb::none());
 
   m.def("algorithms", &list_algorithms);
   nb::class_<PyTraining>(m, "Training")
       .def(nb::init<std::string_view, const Layout&, const PyDataset&, const std::vector<double>&,
-                    Out<float>, Out<float>, Out<uint8_t>, Out<uint8_t>>(),
+                    Out<float>, Out<float>, Out<uint8_t>, Out<uint8_t>, std::optional<size_t>>(),
            "algorithm"_a, "layout"_a, "dataset"_a, "values"_a, "weights"_a.noconvert(),
-           "shadow"_a.noconvert(), "rows"_a.noconvert(), "clock"_a.noconvert())
-      .def("run", &PyTraining::run, "dataset"_a, "order"_a.noconvert())
+           "shadow"_a.noconvert(), "rows"_a.noconvert(), "clock"_a.noconvert(), "n"_a.none())
+      .def("run", &PyTraining::run, "dataset"_a, "order"_a.noconvert(),
+           "best"_a.noconvert().none() = nb::none())
       .def("read", &PyTraining::read, "out"_a.noconvert());
   m.def("objective", &py_objective, "layout"_a, "dataset"_a, "weights"_a.noconvert(),
         "gradient"_a.noconvert().none(), "threads"_a);
 
   nb::class_<PyDecoder>(m, "Decoder")
-      .def(nb::init<const Layout&, In<float>, const PyFeatureIndex*, std::vector<std::string>>(),
-           "layout"_a, "weights"_a.noconvert(), "index"_a, "labels"_a, nb::keep_alive<1, 4>())
+      .def(nb::init<const Layout&, In<float>, const PyFeatureIndex*, std::vector<std::string>,
+                    std::optional<In<uint8_t, 2>>>(),
+           "layout"_a, "weights"_a.noconvert(), "index"_a, "labels"_a,
+           "legal"_a.noconvert().none() = nb::none(), nb::keep_alive<1, 4>())
       .def("tag", &PyDecoder::tag, "sentence"_a.none())
       .def("tag_all", &PyDecoder::tag_all, "sentences"_a.none())
       .def("viterbi_columns", &PyDecoder::viterbi_columns, "text"_a.noconvert(),

@@ -140,9 +140,26 @@ void fingerprints(const Program& program, const Cells& cells, std::vector<uint64
   }
 }
 
-// An index as stored in a model: looks up, never grows. Safe on damaged tables.
+// An index as stored in a model: looks up, never grows. Safe on damaged tables. Or a hashed one: no
+// tables at all, a predicate's number is its fingerprint modulo the number of its kind.
 class FeatureIndex {
  public:
+  // A hashed index.
+  FeatureIndex(Program program, const std::array<uint32_t, 3>& n_of_kind)
+      : program_(std::move(program)),
+        vocabulary_{},
+        slots_{},
+        order_{n_of_kind[0], n_of_kind[0] + n_of_kind[1]},
+        n_predicates_(order_.node_end + n_of_kind[2]),
+        hashed_(true) {
+    const auto check = [&](int kind) {
+      if (n_of_kind[kind] == 0) throw std::invalid_argument("index: a kind has no predicates");
+    };
+    for (const Line& line : program_.lines) check(line.kind);
+    if (program_.attribute_skeleton >= 0) check(program_.attribute_kind);
+    set_symbols();
+  }
+
   FeatureIndex(Program program, VocabularyView vocabulary, std::span<const uint32_t> derived,
                std::span<const uint64_t> slots, const std::array<uint32_t, 3>& n_of_kind)
       : program_(std::move(program)),
@@ -156,15 +173,7 @@ class FeatureIndex {
       throw std::invalid_argument("index: a table's size is not a power of two");
     if (vocabulary.offsets.empty() || derived.size() != vocabulary.size() * program_.columns.size())
       throw std::invalid_argument("index: the tables differ in size");
-    for (int k = 1; k <= program_.reach; ++k) {
-      before_.push_back(vocabulary.find(Program::boundary(-k)));
-      behind_.push_back(vocabulary.find(Program::boundary(k)));
-    }
-    for (size_t c = 0; c < program_.columns.size(); ++c)
-      if (std::find_if(program_.columns.begin(), program_.columns.begin() + c,
-                       [&](const Column& b) { return b.source == program_.columns[c].source; }) ==
-          program_.columns.begin() + c)
-        sources_.push_back(program_.columns[c].source);
+    set_symbols();
   }
 
   const Program& program() const { return program_; }
@@ -186,18 +195,20 @@ class FeatureIndex {
     for (const int source : sources_)
       for (int t = 0; t < T; ++t) {
         const std::string_view token = cell(t, source);
-        const uint32_t raw = vocabulary_.find(token);
+        const uint32_t raw = find(token);
         for (size_t c = 0; c < program_.columns.size(); ++c)
           if (program_.columns[c].source == source)
             s.cells.at(int(c), t) = transformed(int(c), raw, token, s.text);
       }
     s.cells.set_boundaries(before_, behind_);
-    fingerprints(program_, s.cells, s.hashes, [&](uint64_t h) { slots_.prefetch(h); });
+    fingerprints(program_, s.cells, s.hashes, [&](uint64_t h) {
+      if (!hashed_) slots_.prefetch(h);
+    });
     auto h = s.hashes.begin();
     for (int t = 0; t < T; ++t) {
       const size_t begin = s.predicates.size();
       for (size_t k = 0; k < program_.lines.size(); ++k, ++h)
-        if (*h) append(*h, s);
+        if (*h) append(*h, program_.lines[k].kind, s);
       order_.restore(s.predicates, s.values, begin, s.predicates.size());
       s.offsets.push_back(int64_t(s.predicates.size()));
     }
@@ -213,15 +224,16 @@ class FeatureIndex {
     for (int t = 0; t < T; ++t) {
       const size_t begin = s.predicates.size();
       for (int64_t k = positions[t]; k < positions[t + 1]; ++k) {
-        const uint32_t id = vocabulary_.find(name(k));
+        const uint32_t id = find(name(k));
         if (id == VocabularyView::unknown) continue;
         const size_t before = s.predicates.size();
-        append(Program::fingerprint(mix(Program::seed(program_.attribute_skeleton), id)), s);
+        append(Program::fingerprint(mix(Program::seed(program_.attribute_skeleton), id)),
+               program_.attribute_kind, s);
         if (s.predicates.size() > before) s.values.push_back(values[k]);
       }
       for (size_t k = 0; k < program_.lines.size(); ++k, ++h)
         if (*h) {
-          append(*h, s);
+          append(*h, program_.lines[k].kind, s);
           s.values.resize(s.predicates.size(), 1.0f);
         }
       order_.restore(s.predicates, s.values, begin, s.predicates.size());
@@ -230,7 +242,29 @@ class FeatureIndex {
   }
 
  private:
-  void append(uint64_t h, Scratch& s) const {
+  void set_symbols() {
+    for (int k = 1; k <= program_.reach; ++k) {
+      before_.push_back(find(Program::boundary(-k)));
+      behind_.push_back(find(Program::boundary(k)));
+    }
+    for (size_t c = 0; c < program_.columns.size(); ++c)
+      if (std::find_if(program_.columns.begin(), program_.columns.begin() + c,
+                       [&](const Column& b) { return b.source == program_.columns[c].source; }) ==
+          program_.columns.begin() + c)
+        sources_.push_back(program_.columns[c].source);
+  }
+
+  // The number of a token; of a hashed one 31 bits, so that none is `unknown`.
+  uint32_t find(std::string_view token) const {
+    return hashed_ ? uint32_t(hash(token)) >> 1 : vocabulary_.find(token);
+  }
+
+  void append(uint64_t h, int kind, Scratch& s) const {
+    if (hashed_) {
+      const uint32_t first[] = {0, order_.edge_begin, order_.node_end, n_predicates_};
+      s.predicates.push_back(first[kind] + uint32_t((h >> 16) % (first[kind + 1] - first[kind])));
+      return;
+    }
     const uint32_t id = slots_.find(h, [&](uint32_t found) { return found < n_predicates_; });
     if (id != Slots::none) s.predicates.push_back(id);
   }
@@ -238,11 +272,11 @@ class FeatureIndex {
   uint32_t transformed(int c, uint32_t raw, std::string_view token, std::string& text) const {
     const Column& column = program_.columns[c];
     if (column.transform == Transform::identity) return raw;
-    if (raw != VocabularyView::unknown) {
+    if (raw != VocabularyView::unknown && !hashed_) {
       const uint32_t id = derived_[size_t(c) * vocabulary_.size() + raw];
       if (id != VocabularyView::unknown) return id;
     }
-    return vocabulary_.find(apply(column.transform, column.length, token, text));
+    return find(apply(column.transform, column.length, token, text));
   }
 
   Program program_;
@@ -251,6 +285,7 @@ class FeatureIndex {
   Slots slots_;
   KindOrder order_;
   uint32_t n_predicates_;
+  bool hashed_ = false;
   std::vector<uint32_t> before_, behind_;  // boundary symbols at distance 1, 2, …
   std::vector<int> sources_;               // distinct data columns in use
 };

@@ -1,4 +1,5 @@
-// Builds a feature index from training data, or grows one, and encodes that data at the same time.
+// Builds a feature index from training data, or grows one, and encodes that data at the same time:
+// all of it, numbered at the end by frequency, or part after part of a stream, numbered at once.
 #pragma once
 
 #include <array>
@@ -43,7 +44,7 @@ class IndexBuilder {
       for (int t = 0; t < T; ++t) {
         for (const Line& line : program_.lines) {
           if (*h)
-            predicates.push_back(number(*h, line.kind, line.skeleton, [&](size_t k) {
+            push(number(*h, line.kind, line.skeleton, [&](size_t k) {
               return k < line.offsets.size() ? cells.token(t)[line.offsets[k]]
                                              : VocabularyView::unknown;
             }));
@@ -69,18 +70,18 @@ class IndexBuilder {
       auto h = hashes.begin();
       for (int t = 0; t < T; ++t) {
         for (int64_t k = items[first + t]; k < items[first + t + 1]; ++k) {
-          const uint32_t id = vocabulary.intern(name(k));
+          const uint32_t id = intern(name(k));
+          if (id == VocabularyView::unknown) continue;
           const uint64_t f = Program::fingerprint(mix(Program::seed(skeleton), id));
-          predicates.push_back(number(f, program_.attribute_kind, skeleton, [&](size_t j) {
-            return j == 0 ? id : VocabularyView::unknown;
-          }));
-          values.push_back(item_values[k]);
+          push(number(f, program_.attribute_kind, skeleton,
+                      [&](size_t j) { return j == 0 ? id : VocabularyView::unknown; }),
+               item_values[k]);
         }
         for (const Line& line : program_.lines) {
           if (*h) {
-            predicates.push_back(number(*h, line.kind, line.skeleton,
-                                        [](size_t) { return VocabularyView::unknown; }));
-            values.push_back(1.0f);
+            push(number(*h, line.kind, line.skeleton,
+                        [](size_t) { return VocabularyView::unknown; }),
+                 1.0f);
           }
           ++h;
         }
@@ -88,6 +89,33 @@ class IndexBuilder {
       }
     }
   }
+
+  // At most so many predicates from now on, those that are there included: what is new beyond them
+  // is left out, and no string is kept for it.
+  void limit(size_t n) { limit_ = n; }
+
+  // How many predicates of each kind there are.
+  std::array<uint32_t, 3> counts() const { return counts_; }
+
+  // Numbers the encoded data at once, in a layout that has room for so many predicates of each
+  // kind: within its kind, a predicate has the number it came with.
+  void number_at_once(const std::array<uint32_t, 3>& room) {
+    const uint32_t first[] = {0, room[0], room[0] + room[1]};
+    for (uint32_t& id : predicates) id = first[kinds_[id]] + ordinals_[id];
+    const KindOrder order{first[1], first[2]};
+    for (size_t t = 1; t < positions.size(); ++t)
+      order.restore(predicates, values, size_t(positions[t - 1]), size_t(positions[t]));
+  }
+
+  // Forgets the encoded data, not the predicates.
+  void clear_data() {
+    positions.assign(1, 0);
+    predicates.clear();
+    values.clear();
+  }
+
+  // Takes all predicates for old ones: freezing keeps them in the order they came in.
+  void keep_all() { n_old_ = uint32_t(kinds_.size()); }
 
   // Numbers the predicates by kind: first those of the index it started from, as they were, then
   // those seen at least `cutoff` times, by falling frequency. Drops the others and rewrites the
@@ -179,7 +207,11 @@ class IndexBuilder {
     const size_t width = program_.arity + 1, n = keys.size() / width;
     if (keys.size() % width || uint64_t{n_of_kind[0]} + n_of_kind[1] + n_of_kind[2] != n)
       throw std::invalid_argument("index: keys and numbers of predicates do not fit together");
-    for (uint8_t kind = 0; kind < 3; ++kind) kinds_.insert(kinds_.end(), n_of_kind[kind], kind);
+    for (uint8_t kind = 0; kind < 3; ++kind) {
+      kinds_.insert(kinds_.end(), n_of_kind[kind], kind);
+      for (uint32_t k = 0; k < n_of_kind[kind]; ++k) ordinals_.push_back(k);
+      counts_[kind] = n_of_kind[kind];
+    }
     keys_.assign(keys.begin(), keys.end());
     n_old_ = uint32_t(n);
     table_.resize(std::max(table_.size(), std::bit_ceil(n * 2)));
@@ -229,25 +261,45 @@ class IndexBuilder {
 
   Slot& home(uint64_t fingerprint) { return table_[fingerprint >> 32 & (table_.size() - 1)]; }
 
+  bool full() const { return kinds_.size() >= limit_; }
+
+  void push(uint32_t id) {
+    if (id != VocabularyView::unknown) predicates.push_back(id);
+  }
+  void push(uint32_t id, float value) {
+    if (id == VocabularyView::unknown) return;
+    predicates.push_back(id);
+    values.push_back(value);
+  }
+
+  uint32_t intern(std::string_view token) {
+    return full() ? vocabulary.view().find(token) : vocabulary.intern(token);
+  }
+
   uint32_t intern(int c, std::string_view token) {
     const Column& column = program_.columns[c];
-    const uint32_t raw = vocabulary.intern(token);
+    const uint32_t raw = intern(token);
     if (column.transform == Transform::identity) return raw;
+    if (raw == VocabularyView::unknown)
+      return vocabulary.view().find(apply(column.transform, column.length, token, text_));
     std::vector<uint32_t>& known = derived_[c];
     if (known.size() <= raw) known.resize(vocabulary.size(), VocabularyView::unknown);
     if (known[raw] == VocabularyView::unknown)
-      known[raw] = vocabulary.intern(apply(column.transform, column.length, token, text_));
+      known[raw] = intern(apply(column.transform, column.length, token, text_));
     return known[raw];
   }
 
-  // The number of a predicate in order of first appearance; token(k) gives its key.
+  // The number of a predicate in order of first appearance, unknown where it would be one too many;
+  // token(k) gives its key.
   template <class Token>
   uint32_t number(uint64_t fingerprint, int kind, uint32_t skeleton, Token&& token) {
     Slot* slot = find(fingerprint);
     if (slot->fingerprint) return slot->number;
+    if (full()) return VocabularyView::unknown;
     const auto id = uint32_t(kinds_.size());
     *slot = {fingerprint, id};
     kinds_.push_back(uint8_t(kind));
+    ordinals_.push_back(counts_[kind]++);
     keys_.push_back(skeleton);
     for (int k = 0; k < program_.arity; ++k) keys_.push_back(token(size_t(k)));
     if (kinds_.size() * 2 > table_.size()) grow();
@@ -292,8 +344,11 @@ class IndexBuilder {
   std::vector<uint32_t> before_, behind_;
   std::vector<std::vector<uint32_t>> derived_;  // [columns][V]
   std::vector<Slot> table_;                     // fingerprint → number in order of first appearance
-  std::vector<uint8_t> kinds_;                  // by that number, as are the keys
+  std::vector<uint8_t> kinds_;                  // by that number, as are the next two
+  std::vector<uint32_t> ordinals_;              // the predicate's number within its kind
   std::vector<uint32_t> keys_;
+  std::array<uint32_t, 3> counts_{};
+  size_t limit_ = 0xFFFFFFF0u;
   uint32_t n_old_ = 0;  // the first ones are those of the index it started from
   std::string text_;
 };

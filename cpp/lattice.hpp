@@ -80,6 +80,15 @@ class Lattice {
     runs.push_back(length);
   }
 
+  // A sentence of one token, whose scores [W] the caller adds up in the place returned.
+  float* one_token() {
+    length = 1;
+    node.assign(padding_.begin(), padding_.end());
+    runs.assign(1, 1);
+    edge.clear();
+    return node.data();
+  }
+
   // Rules out what the constraints forbid, by score.
   void constrain(const Constraints& c) {
     const int w = width();
@@ -97,6 +106,13 @@ class Lattice {
       for (int i = 0; i < Y; ++i)
         for (int j = 0; j < Y; ++j)
           if (!legal(i, j)) edge_matrix(m)[i * w + j] = forbidden;
+  }
+
+  // Rules out all labels but those that are known, by score.
+  void fix(const int32_t* known) {
+    for (int t = 0; t < length; ++t)
+      for (int y = 0; known[t] != no_label && y < Y; ++y)
+        if (y != known[t]) node[size_t(t) * width() + y] = forbidden;
   }
 
   // s(y | x)

@@ -60,6 +60,7 @@ struct Layout {
 };
 
 constexpr uint32_t no_predicate = 0xFFFFFFFFu;
+constexpr int32_t no_label = -1;  // of a token whose label is not known
 
 // One sentence: T positions, each with the predicates that fire there, kinds ascending.
 struct Sentence {
@@ -68,6 +69,7 @@ struct Sentence {
   const uint32_t* predicates;      // [F]
   const float* values;             // [F], or null: all are 1
   const int32_t* labels;           // [T], or null
+  const uint8_t* legal = nullptr;  // [Y + 1, Y + 1] transitions, as in Constraints, or null
   float weight = 1;                // of its loss and of its updates
   uint32_t always = no_predicate;  // fires at every position, with value 1, beside those listed
 
@@ -80,7 +82,8 @@ struct Dataset {
   std::span<const int64_t> positions;    // [T + 1] into predicates
   std::span<const uint32_t> predicates;  // [F]
   std::span<const float> values;         // [F] or empty
-  std::span<const int32_t> labels;       // [T] or empty
+  std::span<const int32_t> labels;       // [T] or empty; no_label where it is not known
+  std::span<const uint8_t> legal;        // [Y + 1, Y + 1] or empty: all transitions are allowed
   std::span<const float> weights;        // [N] of sentences, or empty: all are 1
   uint32_t always = no_predicate;        // a predicate of kind node, e.g. an intercept
 
@@ -98,6 +101,7 @@ struct Dataset {
             predicates.data(),
             values.empty() ? nullptr : values.data(),
             labels.empty() ? nullptr : labels.data() + first,
+            legal.empty() ? nullptr : legal.data(),
             weights.empty() ? 1.0f : weights[i],
             always};
   }
@@ -122,6 +126,8 @@ struct Dataset {
       throw std::invalid_argument("dataset: labels and positions differ in length");
     if (!weights.empty() && weights.size() != size())
       throw std::invalid_argument("dataset: one weight is needed for each sentence");
+    if (!legal.empty() && legal.size() != (layout.n_labels + 1) * size_t(layout.n_labels + 1))
+      throw std::invalid_argument("legal: the shape must be [labels + 1, labels + 1]");
     for (const float weight : weights)
       if (!(weight >= 0 && weight < 1e30f))
         throw std::invalid_argument("dataset: a weight is negative or not finite");
@@ -139,7 +145,7 @@ struct Dataset {
       }
     }
     for (const int32_t y : labels)
-      if (y < 0 || y >= layout.n_labels)
+      if (y < no_label || y >= layout.n_labels)
         throw std::invalid_argument("dataset: label ids are out of range");
   }
 };

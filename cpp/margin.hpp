@@ -8,30 +8,44 @@ namespace adaptag {
 struct Margin {
   Totals totals;     // loss: s(ŷ) − s(gold) + cost · Hamming; correct labels of ŷ
   double score = 0;  // s(gold) − s(ŷ)
-  int wrong = 0;     // Hamming distance of ŷ and gold
+  int wrong = 0;     // Hamming distance of ŷ and gold, where it is known
 };
 
 // ŷ = argmax s(y | x) + cost · Hamming(gold, y), and φ(gold) − φ(ŷ) as the update direction: in
-// node_p and edge_p of the positions and runs that are marked as changed.
+// node_p and edge_p of the positions and runs that are marked as changed. Where some labels are not
+// known, the best path that agrees with the others is gold (the latent perceptron of Sun,
+// Matsuzaki, Okanohara, Tsujii 2009), and only known labels can be wrong.
 template <int W>
-Margin margin_direction(Lattice<W>& lattice, const int32_t* gold, float cost) {
+Margin margin_direction(Lattice<W>& lattice, const int32_t* known, float cost) {
   const int w = lattice.width(), T = lattice.length;
   thread_local std::vector<float> kept;
-  thread_local std::vector<int32_t> best;
+  thread_local std::vector<int32_t> best, completed;
+  const int32_t* gold = known;
+  if (!all_known(known, T)) {
+    completed.resize(T);
+    kept = lattice.node;
+    lattice.fix(known);
+    lattice.viterbi(completed.data());
+    lattice.node = kept;
+    gold = completed.data();
+  }
   kept.resize(T);
   best.resize(T);
   const auto gold_score = [&](int t) -> float& { return lattice.node[size_t(t) * w + gold[t]]; };
   for (int t = 0; t < T; ++t) {  // what wrong labels earn, the right one loses
     kept[t] = gold_score(t);
-    gold_score(t) -= cost;
+    if (known[t] != no_label) gold_score(t) -= cost;
   }
   lattice.viterbi(best.data());
   for (int t = 0; t < T; ++t) gold_score(t) = kept[t];
 
   Margin margin;
-  for (int t = 0; t < T; ++t) margin.wrong += best[t] != gold[t];
-  margin.totals.tokens = T;
-  margin.totals.expected_correct = T - margin.wrong;
+  for (int t = 0; t < T; ++t) {
+    if (known[t] == no_label) continue;
+    ++margin.totals.tokens;
+    margin.wrong += best[t] != gold[t];
+  }
+  margin.totals.expected_correct = double(margin.totals.tokens) - margin.wrong;
   lattice.changed.assign(T, 0);
   lattice.changed_runs.assign(lattice.n_matrices(), 0);
   if (margin.wrong == 0) return margin;

@@ -24,10 +24,40 @@ struct Totals {
   }
 };
 
+inline bool all_known(const int32_t* labels, int length) {
+  return std::find(labels, labels + length, no_label) == labels + length;
+}
+
+// The gradient where some labels are not known: that of the marginal likelihood of the others,
+//   log P(known | x) = log Z(x, known) − log Z(x),    node_p[t, y] = P(y_t = y | known) − P(y_t =
+//   y)
+// and edge_p likewise. Z(x, known) sums over the paths that agree with what is known. Tokens count
+// where their label is known.
+template <int W>
+Totals marginal_likelihood_gradient(Lattice<W>& lattice, const int32_t* known) {
+  const int w = lattice.width();
+  Totals totals;
+  totals.loss = lattice.expectations();
+  for (int t = 0; t < lattice.length; ++t) {
+    if (known[t] == no_label) continue;
+    ++totals.tokens;
+    totals.expected_correct += lattice.node_p[size_t(t) * w + known[t]];
+  }
+  thread_local std::vector<float> node_p, edge_p;  // over all paths
+  node_p.swap(lattice.node_p);
+  edge_p.swap(lattice.edge_p);
+  lattice.fix(known);
+  totals.loss -= lattice.expectations();
+  for (size_t i = 0; i < node_p.size(); ++i) lattice.node_p[i] -= node_p[i];
+  for (size_t i = 0; i < edge_p.size(); ++i) lattice.edge_p[i] -= edge_p[i];
+  return totals;
+}
+
 // Turns the lattice's probabilities into the gradient of log P(gold | x), in place:
 // node_p[t, y] = 1[y = gold_t] − P(y_t = y), edge_p likewise. Returns loss and expected accuracy.
 template <int W>
 Totals likelihood_gradient(Lattice<W>& lattice, const int32_t* gold) {
+  if (!all_known(gold, lattice.length)) return marginal_likelihood_gradient(lattice, gold);
   const int w = lattice.width();
   Totals totals;
   totals.loss = lattice.expectations() - lattice.path_score(gold);
@@ -99,11 +129,12 @@ inline void count_features(const Dataset& data, const Layout& layout, float* cou
   for (size_t i = 0; i < data.size(); ++i) {
     const Sentence s = data[i];
     for (int t = 0; t < s.length; ++t) {
+      if (s.labels[t] == no_label) continue;
       if (s.always != no_predicate) ++counts[layout.row(s.always) + s.labels[t]];
       for (int64_t k = s.offsets[t]; k < s.offsets[t + 1]; ++k) {
         const uint32_t id = s.predicates[k];
         if (id < layout.node_end()) ++counts[layout.row(id) + s.labels[t]];
-        if (id >= layout.edge_begin() && t > 0)
+        if (id >= layout.edge_begin() && t > 0 && s.labels[t - 1] != no_label)
           ++counts[layout.edge_row(id) + size_t(s.labels[t - 1]) * layout.width + s.labels[t]];
       }
     }
@@ -122,6 +153,7 @@ Totals partial_objective(const Dataset& data, const Layout& layout, const float*
     const Sentence s = data[i], next = data[std::min(i + 1, last - 1)];
     if (s.length == 0) continue;
     lattice.score(s, weights, unscaled);
+    if (s.legal) lattice.constrain({nullptr, s.legal});
     totals += likelihood_gradient(lattice, s.labels).weighted(s.weight);
     if (!gradient) continue;
     // Rows lie far apart in memory: while these are added to, those of the next sentence come in.

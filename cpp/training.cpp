@@ -39,7 +39,7 @@ std::unique_ptr<Training> make(const Declaration& d, Values values, const Task& 
 }  // namespace
 
 std::unique_ptr<Training> make_training(std::string_view name, Values values, const Layout& layout,
-                                        const Dataset& data, const Arrays& arrays) {
+                                        const Dataset& data, size_t n, const Arrays& arrays) {
   if (data.size() == 0) throw std::invalid_argument("no sentences to train on");
   std::unique_ptr<Training> training;
   for_each_algorithm([&]<class A>() {
@@ -50,7 +50,7 @@ std::unique_ptr<Training> make_training(std::string_view name, Values values, co
     size_t batch = 1;
     for (size_t k = 0; k < values.size(); ++k)
       if (d.parameters[k].name == "batch") batch = size_t(values[k]);
-    training = make<A>(d, values, {layout, data, batch}, arrays);
+    training = make<A>(d, values, {layout, data, n, batch}, arrays);
   });
   if (!training) throw std::invalid_argument("unknown algorithm " + std::string(name));
   return training;

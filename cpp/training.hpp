@@ -12,8 +12,9 @@ namespace adaptag {
 class Training {
  public:
   virtual ~Training() = default;
-  // Trains on sentences in order.
-  virtual Totals run(const Dataset& data, std::span<const uint32_t> order) = 0;
+  // Trains on sentences in order. Where there is a place for them [T], it also finds the best
+  // labels of each sentence, right before it learns from it.
+  virtual Totals run(const Dataset& data, std::span<const uint32_t> order, int32_t* best) = 0;
   // The weights as the user gets them; changes nothing.
   virtual void read(float* out) = 0;
 };
@@ -28,8 +29,9 @@ struct Arrays {
 
 std::vector<Declaration> declarations();
 
-// A run of the algorithm of this name; throws where there is none, or the arrays do not fit.
+// A run of the algorithm of this name, where n sentences make a pass; throws where there is none,
+// or the arrays do not fit.
 std::unique_ptr<Training> make_training(std::string_view name, Values values, const Layout& layout,
-                                        const Dataset& data, const Arrays& arrays);
+                                        const Dataset& data, size_t n, const Arrays& arrays);
 
 }  // namespace adaptag

@@ -33,6 +33,7 @@ struct Declaration {
   std::vector<Field> row;    // state for each predicate: the fields of Row
   std::vector<Field> clock;  // state for the whole run: the fields of Clock
   std::string_view shadow;   // what the second float for each weight is; empty: there is none
+  bool looks_ahead = false;  // whether it needs all data before it starts
 };
 
 // Parameters that several algorithms share.
@@ -53,10 +54,11 @@ using Values = std::span<const double>;
 struct Task {
   Layout layout;
   const Dataset& data;
+  size_t n;      // sentences in a pass: those of the data, or what a stream takes for a pass
   size_t batch;  // b, sentences in each update
 
   // N = ⌈n / b⌉ updates in a pass
-  double n_updates() const { return double((data.size() + batch - 1) / batch); }
+  double n_updates() const { return double((n + batch - 1) / batch); }
   // λ = 1 / (Nσ²), the part of the prior that falls to one update
   double prior(double sigma) const { return 1.0 / (n_updates() * sigma * sigma); }
 
@@ -65,7 +67,8 @@ struct Task {
   // by more than a quarter; they shrink by at most `shrink` for each update in a period.
   uint64_t period(double given, double shrink) const {
     if (given > 0) return uint64_t(given);
-    const double rows = double(layout.n_predicates()), firings = double(data.n_firings());
+    const double rows = double(layout.n_predicates());
+    const double firings = double(data.n_firings()) * (double(n) / double(data.size()));
     const double cheap = 8 * rows * n_updates() / std::max(1.0, firings);
     return uint64_t(std::max(1.0, std::min({n_updates(), cheap, 0.25 / shrink})));
   }

@@ -36,7 +36,8 @@ class Madf {
              batch_parameter},
             {},
             {{"step", "uint64"}},
-            "scaling"};
+            "scaling",
+            true};
   }
 
   Madf(Values v, const Task& task, State<Row, Clock> state)

@@ -17,6 +17,8 @@
 //   due(), settle(ops, id, i, n), settled()   when and how to change all rows between two updates
 //   sparse                        its directions are zero but at some positions
 //   prepare(task)                 fills the shadow from the data
+//   takes_all(), score_all(ops, s, out), update_all(ops, s, d)   whether and how to refresh, score
+//                                 and update all rows of a sentence of one token at once
 // clang-format on
 // Python allocates all state from the declaration and owns it.
 #pragma once
@@ -37,6 +39,7 @@ class TrainingWith final : public Training {
   static constexpr bool sparse = requires { Algorithm::sparse; };
   static constexpr bool gathers =
       requires(Algorithm& a, Rows<W> ops, Gathered<W> g) { a.step(ops, g); };
+  static constexpr bool takes_all = requires(const Algorithm& a, Rows<W> ops) { a.takes_all(ops); };
 
  public:
   TrainingWith(const Task& task, float* weights, Algorithm algorithm)
@@ -48,7 +51,7 @@ class TrainingWith final : public Training {
     if constexpr (requires { algorithm_.prepare(task); }) algorithm_.prepare(task);
   }
 
-  Totals run(const Dataset& data, std::span<const uint32_t> order) override {
+  Totals run(const Dataset& data, std::span<const uint32_t> order, int32_t* best) override {
     const FlushToZero flush_to_zero;
     std::vector<uint32_t> wanted;
     for (const uint32_t i : order)
@@ -57,12 +60,15 @@ class TrainingWith final : public Training {
     for (size_t first = 0; first < wanted.size(); first += batch_) {
       const size_t size = std::min(batch_, wanted.size() - first);
       algorithm_.begin(size);
-      for (size_t k = 0; k < size; ++k) look(data[wanted[first + k]], k, totals);
+      const size_t last = std::min(first + size, wanted.size() - 1);
+      Prefetch coming(*this, data[wanted[last]]);
+      for (size_t k = 0; k < size; ++k) {
+        const uint32_t i = wanted[first + k];
+        look(data[i], k, totals, coming, best ? best + data.sentences[i] : nullptr);
+      }
       if constexpr (requires { algorithm_.closes(); })
         if (algorithm_.closes())
           for (size_t k = 0; k < size; ++k) close(samples_[k]->sentence);
-      const size_t last = std::min(first + size, wanted.size() - 1);
-      Prefetch coming(*this, data[wanted[last]]);
       for (size_t k = 0; k < size; ++k) learn(*samples_[k], coming);
       coming.rest();
       algorithm_.end();
@@ -94,6 +100,7 @@ class TrainingWith final : public Training {
     Prefetch(const TrainingWith& training, const Sentence& s)
         : training_(training),
           at_(s.predicates + s.offsets[0]),
+          state_(at_),
           end_(s.predicates + s.offsets[s.length]) {}
     void next() {
       if (at_ == end_) return;
@@ -105,18 +112,42 @@ class TrainingWith final : public Training {
     void rest() {
       while (at_ != end_) next();
     }
+    // State and weights apart, of rows with node weights only.
+    void next_state() {
+      if (state_ != end_) training_.algorithm_.prefetch(*state_++);
+    }
+    void next_weights() {
+      if (at_ == end_) return;
+      const float* row = training_.weights_ + *at_++ * size_t(training_.ops_.width());
+      __builtin_prefetch(row, 1);
+    }
 
    private:
     const TrainingWith& training_;
-    const uint32_t *at_, *const end_;
+    const uint32_t *at_, *state_, *const end_;
   };
 
   // Computes the direction of the k-th sentence of an update.
-  void look(const Sentence& s, size_t k, Totals& totals) {
+  void look(const Sentence& s, size_t k, Totals& totals, Prefetch& coming, int32_t* best) {
     if (samples_.size() <= k) samples_.push_back(std::make_unique<Sample>(layout_));
     Sample& sample = *samples_[k];
     Lattice<W>& lattice = sample.lattice;
     sample.sentence = s;
+    if constexpr (takes_all)
+      if (at_once(s)) algorithm_.score_all(ops_, s, lattice.one_token(), coming);
+    if (!at_once(s)) score(s, k, lattice);
+    if (s.legal) lattice.constrain({nullptr, s.legal});
+    if (best) lattice.viterbi(best);
+    totals += algorithm_.direction(lattice, s.labels).weighted(s.weight);
+    if constexpr (gathers) {
+      sample.gathered.collect(lattice, s, sparse);
+      sample.step = algorithm_.step(ops_, sample.gathered);
+      sample.step.weights *= s.weight;
+      sample.step.precision *= s.weight;
+    }
+  }
+
+  void score(const Sentence& s, size_t k, Lattice<W>& lattice) {
     if constexpr (requires { algorithm_.refresh(ops_, 0, 0, 0, k); }) {
       const size_t w = ops_.width();
       if (s.always != no_predicate) algorithm_.refresh(ops_, s.always, s.always * w, int(w), k);
@@ -132,13 +163,17 @@ class TrainingWith final : public Training {
       lattice.score(s, weights_, [&](uint32_t id) { return algorithm_.scale(id); });
     else
       lattice.score(s, weights_, unscaled);
-    totals += algorithm_.direction(lattice, s.labels).weighted(s.weight);
-    if constexpr (gathers) {
-      sample.gathered.collect(lattice, s, sparse);
-      sample.step = algorithm_.step(ops_, sample.gathered);
-      sample.step.weights *= s.weight;
-      sample.step.precision *= s.weight;
+  }
+
+  // Whether all rows of a sentence can be taken at once: one token with node weights only, as in
+  // classification, where there may be hundreds of rows and hardly anything else to do.
+  bool at_once(const Sentence& s) const {
+    if constexpr (takes_all) {
+      const int64_t n = s.offsets[s.length] - s.offsets[0];
+      return s.length == 1 && algorithm_.takes_all(ops_) &&
+             (n == 0 || s.predicates[s.offsets[1] - 1] < layout_.n_node);
     }
+    return false;
   }
 
   void close(const Sentence& s) {
@@ -154,6 +189,9 @@ class TrainingWith final : public Training {
         coming.next();
         algorithm_.update(ops_, id, i, delta, n, sample.step);
       });
+    } else if (at_once(sample.sentence)) {
+      if constexpr (takes_all)
+        algorithm_.update_all(ops_, sample.sentence, sample.lattice.node_p.data(), coming);
     } else {
       for_each_block<sparse>(sample.lattice, sample.sentence, layout_,
                              [&](uint32_t id, size_t i, const float* delta, int n, float value) {
@@ -207,7 +245,7 @@ inline bool is_zero(const float* w, int n) {
 // L2 regularisation is put off: a row's pending shrink p, as a negative logarithm, is a factor in
 // its scores until it exceeds this, and only then applied to the weights. Small steps add up in p
 // where a float32 weight would lose them in rounding.
-constexpr float largest_pending = 0.01f;
+constexpr float largest_pending = 0.05f;
 
 // Throws where a regularisation would shrink weights by half or more, and soon turn them around.
 inline void check_shrink(double x) {
@@ -218,6 +256,8 @@ inline void check_shrink(double x) {
 }
 
 // exp(−p) for p ≤ largest_pending, exact to float32.
-inline float pending_scale(float p) { return 1.0f - p * (1.0f - p * (0.5f - p * (1.0f / 6))); }
+inline float pending_scale(float p) {
+  return 1.0f - p * (1.0f - p * (0.5f - p * (1.0f / 6 - p * (1.0f / 24))));
+}
 
 }  // namespace adaptag

@@ -28,14 +28,18 @@ if TYPE_CHECKING:
     from adaptag.decoding.model import Model as Model
     from adaptag.decoding.model import Segment as Segment
     from adaptag.errors import AdaptagError as AdaptagError
+    from adaptag.estimators.crf import CRF as CRF
     from adaptag.estimators.maxent import MaxEntClassifier as MaxEntClassifier
     from adaptag.evaluation import Evaluation as Evaluation
     from adaptag.features.template import Template as Template
     from adaptag.segmentation.segmenter import Segmenter as Segmenter
+    from adaptag.streams.trainer import StreamTrainer as StreamTrainer
     from adaptag.training.algorithms import algorithms as algorithms
     from adaptag.training.callbacks import Callback as Callback
 
 _PLACES = {
+    "CRF": "adaptag.estimators.crf",
+    "StreamTrainer": "adaptag.streams.trainer",
     "AdaptagError": "adaptag.errors",
     "Callback": "adaptag.training.callbacks",
     "ColumnFormat": "adaptag.corpus.columns",

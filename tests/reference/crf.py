@@ -181,19 +181,27 @@ def features(sentence: Sequence[Position], path: Sequence[int], zeros: Weights) 
     return zeros
 
 
+def agreeing(gold: Sequence[int], n_labels: int) -> Array:
+    """[T, Y]: which labels agree with what is known; −1 is not known."""
+    return np.array([[known in (-1, y) for y in range(n_labels)] for known in gold])
+
+
 def loss_and_gradient(
-    sentence: Sequence[Position], gold: Sequence[int], weights: Weights
+    sentence: Sequence[Position],
+    gold: Sequence[int],
+    weights: Weights,
+    legal: Array | None = None,
 ) -> tuple[float, Weights]:
-    """−log P(gold | x) and its gradient, expected minus observed counts of every feature."""
-    s = scores(sentence, weights)
-    log_z, node_p, edge_p = forward_backward(s)
-    for t, y in enumerate(gold):
-        node_p[t, y] -= 1
-        if t > 0:
-            edge_p[t, gold[t - 1], y] -= 1
+    """−log P(gold | x) and its gradient, expected minus observed counts of every feature.
+
+    What is observed are the paths that agree with what is known of gold: mostly one.
+    """
+    s = constrained(scores(sentence, weights), legal)
+    every = forward_backward(s)
+    observed = forward_backward(constrained(s, allowed=agreeing(gold, s.node.shape[1])))
     gradient = Weights(np.zeros_like(weights.node), np.zeros_like(weights.edge))
     for t, position in enumerate(sentence):
         for predicate, value in position:
-            gradient.node[predicate] += value * node_p[t]
-            gradient.edge[predicate] += value * edge_p[t]
-    return log_z - path_score(s, gold), gradient
+            gradient.node[predicate] += value * (every.node[t] - observed.node[t])
+            gradient.edge[predicate] += value * (every.edge[t] - observed.edge[t])
+    return every.log_z - observed.log_z, gradient

@@ -31,13 +31,17 @@ KINDS = {  # numbers of node, both and edge predicates
 
 @dataclass(frozen=True)
 class Problem:
-    """Labelled sentences, each a list of positions, each a list of (predicate, value)."""
+    """Labelled sentences, each a list of positions, each a list of (predicate, value).
+
+    The label −1 stands for one that is not known; legal [Y + 1, Y + 1] says which may follow which.
+    """
 
     n_labels: int
     n_of_kind: tuple[int, int, int]
     sentences: Sequence[Sequence[Sequence[tuple[int, float]]]]
     labels: Sequence[Sequence[int]]
     weights: Sequence[float] | None = None
+    legal: NDArray[np.uint8] | None = None
 
     def __len__(self) -> int:
         return len(self.sentences)
@@ -87,7 +91,7 @@ class Problem:
         labels = np.array([y for gold in self.labels for y in gold], np.int32)
         names = tuple(f"L{y}" for y in range(self.n_labels))
         weights = None if self.weights is None else np.array(self.weights, np.float32)
-        return Dataset(index, encoded, labels, names, weights=weights)
+        return Dataset(index, encoded, labels, names, weights=weights, legal=self.legal)
 
     @cached_property
     def native(self) -> core.Dataset:

@@ -15,7 +15,9 @@ import numpy as np
 
 from tests.reference.crf import (
     Weights,
+    agreeing,
     best_path,
+    constrained,
     features,
     forward_backward,
     lead,
@@ -98,6 +100,18 @@ def phi(problem: Problem, sentence: Sequence[Position], path: Sequence[int]) -> 
     return vector(problem, features(sentence, path, problem.zeros()))
 
 
+def phi_of_known(problem: Problem, sentence: Sequence[Position], labels: Sequence[int]) -> Vector:
+    """φ(x, y) over the labels, and pairs of labels, that are known."""
+    found = problem.zeros()
+    for t, y in enumerate(labels):
+        for predicate, value in sentence[t]:
+            if y >= 0:
+                found.node[predicate, y] += value
+            if t > 0 and min(y, labels[t - 1]) >= 0:
+                found.edge[predicate, labels[t - 1], y] += value
+    return vector(problem, found)
+
+
 def groups(problem: Problem, passes: Passes, batch: float) -> Iterator[tuple[int, list[int]]]:
     """Number and sentences of each update; sentences without tokens count nowhere."""
     t = 0
@@ -140,29 +154,47 @@ def schedule_of(
 def likelihood(problem: Problem, i: int, w: Vector) -> Sample:
     """−log P(y_i | x_i, w), the sum of P(gold label), and ∇ log P."""
     sentence, gold, weights = problem.sentences[i], problem.labels[i], shaped(problem, w)
-    loss, of_loss = loss_and_gradient(sentence, gold, weights)
-    node_p = forward_backward(scores(sentence, weights)).node
-    correct = sum(node_p[t, y] for t, y in enumerate(gold))
-    return Sample(loss, correct, len(gold), -vector(problem, of_loss))
+    loss, of_loss = loss_and_gradient(sentence, gold, weights, problem.legal)
+    node_p = forward_backward(constrained(scores(sentence, weights), problem.legal)).node
+    known = [(t, y) for t, y in enumerate(gold) if y >= 0]
+    correct = sum(node_p[t, y] for t, y in known)
+    return Sample(loss, correct, len(known), -vector(problem, of_loss))
+
+
+def decision(scored: Callable[[Vector], Scores], w: Vector) -> tuple[Sequence[int], bool]:
+    """The best path, and whether float32 finds the same: it leads, or ties are exact."""
+    found, by = best_path(scored(w)), lead(scored(w))
+    exact = by < 1e-12 and best_path(scored(np.float64(np.float32(w)))) == found
+    return found, by > 2e-5 or exact
 
 
 def mistake(problem: Problem, i: int, w: Vector, cost: float) -> Mistake:
-    """ŷ = argmax s(y') + cost · Hamming(y, y')."""
+    """ŷ = argmax s(y') + cost · Hamming(y, y'); the best path that agrees completes y.
+
+    Only labels that are known can be wrong.
+    """
     sentence, gold = problem.sentences[i], problem.labels[i]
+    known = [(t, y) for t, y in enumerate(gold) if y >= 0]
+
+    def plain(w: Vector) -> Scores:
+        return constrained(scores(sentence, shaped(problem, w)), problem.legal)
+
+    def completed(w: Vector) -> Scores:
+        return constrained(plain(w), allowed=agreeing(problem.labels[i], problem.n_labels))
+
+    gold, firm = (gold, True) if -1 not in gold else decision(completed, w)
 
     def augmented(w: Vector) -> Scores:
-        s = scores(sentence, shaped(problem, w))
-        s.node[...] += cost
-        s.node[np.arange(len(gold)), gold] -= cost
+        s = plain(w)
+        for t, y in known:
+            s.node[t] += cost
+            s.node[t, y] -= cost
         return s
 
-    s = augmented(w)
-    found = best_path(s)
+    found, clear = decision(augmented, w)
     x = phi(problem, sentence, gold) - phi(problem, sentence, found)
-    hamming = sum(a != b for a, b in zip(gold, found, strict=True))
-    by = lead(s)
-    clear = by > 2e-5 or (by < 1e-12 and best_path(augmented(np.float64(np.float32(w)))) == found)
-    return Mistake(x, float(w @ x), hamming, len(gold), clear)
+    hamming = sum(found[t] != y for t, y in known)
+    return Mistake(x, float(w @ x), hamming, len(known), clear and firm)
 
 
 def weighted(problem: Problem, i: int, sample: Sample) -> Sample:
@@ -292,7 +324,7 @@ def madf(
     counts = vector(problem, problem.zeros())
     for sentence, gold in zip(problem.sentences, problem.labels, strict=True):
         fired = [[(predicate, 1.0) for predicate, _ in position] for position in sentence]
-        counts += phi(problem, fired, gold)
+        counts += phi_of_known(problem, fired, gold)
     frequency = counts / sum(map(len, problem.labels))
     scale = 1 / (1 / upper + (1 / lower - 1 / upper) * frequency)
     return scaled_sgd(problem, passes, scale, upper, rate, sigma, period, batch)

@@ -18,7 +18,7 @@ from adaptag.dataset.encoded import Dataset
 from adaptag.errors import CorpusError, ModelError, ParameterError
 from adaptag.features.index import TENSORS, FeatureIndex
 from adaptag.features.template import Template, presets
-from adaptag.model.growth import transplant
+from adaptag.model.growth import transplant, transplant_state
 from tests.property.test_features import SENTENCES, TEMPLATES, build, expected, named
 from tests.reference import template as oracle
 from tests.reference.crf import Weights
@@ -360,19 +360,27 @@ def test_the_same_layout_gives_an_equal_copy(problems, seed):
     assert found.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("smaller", "message"),
-    [
-        ((2, 5, 5, 5), "n_labels is 2; allowed: 3, as before, or more"),
-        ((9, 4, 9, 9), "n_node is 4; allowed: 5, "),
-        ((9, 9, 0, 9), "n_both is 0; allowed: 5, "),
-        ((9, 9, 9, 4), "n_edge is 4; allowed: 5, "),
-    ],
-)
-def test_a_layout_cannot_shrink(smaller, message):
-    old, new = core.Layout(3, 5, 5, 5), core.Layout(*smaller)
-    with pytest.raises(ParameterError, match=f"^{message}"):
-        transplant(np.zeros(old.n_weights, np.float32), old, new)
+@pytest.mark.parametrize("larger", [(3, 5, 5, 5), (4, 5, 5, 5), (9, 7, 6, 8), (3, 5, 9, 5)])
+def test_what_was_moved_can_be_moved_back(larger):
+    old, new = core.Layout(3, 5, 5, 5), core.Layout(*larger)
+    array = np.arange(old.n_weights, dtype=np.float32)
+    array[np.arange(old.n_weights) % old.width >= 3] = 0  # padding
+    assert (transplant(transplant(array, old, new), new, old) == array).all()
+
+
+def test_the_state_of_training_moves_with_the_weights():
+    old, new = core.Layout(3, 2, 1, 1), core.Layout(5, 3, 1, 2)
+    arrays = {
+        "weights": np.ones(old.n_weights, np.float32),
+        "rows": np.repeat([1, 2, 3, 4], 8).astype(np.uint8),
+        "clock": np.array([7], np.uint8),
+    }
+    moved = transplant_state(arrays, old, new)
+    assert moved["rows"].reshape(6, 8)[:, 0].tolist() == [1, 2, 0, 3, 4, 0]
+    assert moved["clock"].tolist() == [7]
+    assert (moved["weights"] == transplant(arrays["weights"], old, new)).all()
+    with pytest.raises(ParameterError, match="does not fit the number of features"):
+        transplant_state({"rows": np.zeros(5, np.uint8)}, old, new)
 
 
 def test_arrays_must_fit_their_layout():

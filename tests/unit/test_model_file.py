@@ -173,7 +173,7 @@ def test_a_dataset_file_is_checked_too(tmp_path):
         ("predicates", np.full(47, 10**6, np.uint32)),
         ("predicates", np.zeros(2, np.uint32)),
         ("labels", np.array([0, 2], np.int32)),
-        ("labels", np.array([0, -1], np.int32)),
+        ("labels", np.array([0, -2], np.int32)),
         ("labels", np.array([0], np.int32)),
         ("labels", np.array([0, 1])),
         ("sentences", np.array([0, 3])),

@@ -23,6 +23,9 @@ def read_attributes(
     text: _Bytes, name: str
 ) -> tuple[_Bytes, _Cells, NDArray[np.float32], _Offsets, _Cells, _Offsets, NDArray[np.uint32]]: ...
 def pack_columns(sentences: Iterable[Iterable[_Token]]) -> tuple[_Bytes, _Cells, _Offsets]: ...
+def pack_items(
+    sequences: Iterable[Iterable[Any]],
+) -> tuple[_Bytes, _Cells, NDArray[np.float32], _Offsets, _Offsets]: ...
 def number_labels(
     text: _Bytes, cells: _Cells, column: int, known: list[str]
 ) -> tuple[NDArray[np.int32], list[str]]: ...
@@ -68,9 +71,18 @@ class IndexBuilder:
         positions: _Offsets,
         sentences: _Offsets,
     ) -> None: ...
+    counts: tuple[int, int, int]
+    def limit(self, n: int) -> None: ...
+    def take(
+        self, room: tuple[int, int, int]
+    ) -> tuple[_Offsets, NDArray[np.uint32], NDArray[np.float32]]: ...
+    def snapshot(self) -> dict[str, Any]: ...
     def freeze(self, cutoff: int, edge_cutoff: int, edge_share: float) -> dict[str, Any]: ...
 
 class FeatureIndex:
+    @overload
+    def __init__(self, program: Program, n_of_kind: tuple[int, int, int]) -> None: ...
+    @overload
     def __init__(
         self,
         program: Program,
@@ -112,6 +124,7 @@ class Dataset:
         predicates: NDArray[np.uint32],
         values: NDArray[np.float32] | None,
         labels: NDArray[np.int32] | None,
+        legal: NDArray[np.uint8] | None = None,
         weights: NDArray[np.float32] | None = None,
         always: int | None = None,
     ) -> None: ...
@@ -129,8 +142,14 @@ class Training:
         shadow: NDArray[np.float32],
         rows: _Bytes,
         clock: _Bytes,
+        n: int | None,
     ) -> None: ...
-    def run(self, dataset: Dataset, order: NDArray[np.uint32]) -> tuple[float, float, int]: ...
+    def run(
+        self,
+        dataset: Dataset,
+        order: NDArray[np.uint32],
+        best: NDArray[np.int32] | None = None,
+    ) -> tuple[float, float, int]: ...
     def read(self, out: NDArray[np.float32]) -> None: ...
 
 def objective(
@@ -143,7 +162,12 @@ def objective(
 
 class Decoder:
     def __init__(
-        self, layout: Layout, weights: NDArray[np.float32], index: FeatureIndex, labels: list[str]
+        self,
+        layout: Layout,
+        weights: NDArray[np.float32],
+        index: FeatureIndex,
+        labels: list[str],
+        legal: NDArray[np.uint8] | None = None,
     ) -> None: ...
     def tag(self, sentence: Iterable[_Token]) -> list[str]: ...
     def tag_all(self, sentences: Iterable[Iterable[_Token]]) -> list[list[str]]: ...

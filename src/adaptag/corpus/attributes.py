@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from adaptag.errors import CorpusError
 from adaptag.storage.files import read_bytes, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -33,7 +33,7 @@ class AttributeCorpus:
         positions: first attribute of every token, then F, int64 ``[T + 1]``.
         labels: begin and end of every label, uint32 ``[T, 1, 2]``.
         sentences: first token of every sentence, then T, int64 ``[N + 1]``.
-        lines: line number of every token, uint32 ``[T]``.
+        lines: line number of every token, uint32 ``[T]``; empty for Python data.
     """
 
     name: str
@@ -62,6 +62,23 @@ class AttributeCorpus:
             return cls(name, *core.read_attributes(np.frombuffer(data, np.uint8), name))
         except ValueError as error:
             raise CorpusError(str(error)) from None
+
+    @classmethod
+    def from_items(cls, sequences: Iterable[Iterable[Any]]) -> AttributeCorpus:
+        """Take Python data without labels: sequences of items, as python-crfsuite takes them.
+
+        An item is a collection of strings, the attributes; or a dictionary from names to values. A
+        string as value gives the attribute ``name:string``, a number (or a bool) the attribute
+        ``name`` with this value, and an item in turn its attributes with ``name:`` before them.
+        Attributes of value 0 are left out.
+        """
+        try:
+            text, cells, values, positions, sentences = core.pack_items(sequences)
+        except (TypeError, ValueError) as error:
+            raise CorpusError(str(error)) from None
+        labels = np.zeros((len(positions) - 1, 1, 2), np.uint32)
+        lines = np.empty(0, np.uint32)
+        return cls("<data>", text, cells, values, positions, labels, sentences, lines)
 
     def __len__(self) -> int:
         """Count the sentences."""

@@ -9,7 +9,14 @@ from adaptag._native import core
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.offsets import items_of
 from adaptag.errors import CorpusError, ModelError
-from adaptag.features.index import NO_LIMIT, TENSORS, EdgeLimit, Encoded, FeatureIndex
+from adaptag.features.index import (
+    NO_LIMIT,
+    TENSORS,
+    EdgeLimit,
+    Encoded,
+    FeatureIndex,
+    check_corpus,
+)
 from adaptag.features.template import Template
 from adaptag.storage.files import replace_file
 from adaptag.storage.tensors import read_tensors, write_tensors
@@ -49,10 +56,12 @@ class Examples:
     Attributes:
         index: the features.
         encoded: predicates of every token.
-        labels: number of every token's label, int32 ``[T]``.
+        labels: number of every token's label, int32 ``[T]``; −1 where it is not known.
         label_names: the labels; in evaluation data they may go beyond those of the model.
         weights: of every sentence's loss and updates, float32 ``[N]``; None: all are 1.
         always: a predicate of kind node that fires at every token beside those encoded.
+        legal: transitions that are possible, uint8 ``[Y + 1, Y + 1]``, the last row and column
+            being outside of the sentence; None: all are.
     """
 
     index: Index
@@ -61,6 +70,7 @@ class Examples:
     label_names: tuple[str, ...]
     weights: NDArray[np.float32] | None = field(default=None, kw_only=True)
     always: int | None = field(default=None, kw_only=True)
+    legal: NDArray[np.uint8] | None = field(default=None, kw_only=True)
 
     def select(self, sentences: NDArray[np.int64]) -> Self:
         """Those of some of the sentences, in this order; the index stays whole."""
@@ -97,6 +107,7 @@ class Examples:
             e.predicates,
             e.values,
             labels,
+            self.legal,
             self.weights,
             self.always,
         )
@@ -116,9 +127,14 @@ class Dataset(Examples):
 
     @classmethod
     def build(
-        cls, corpus: Corpus, template: Template, cutoff: int = 1, edges: EdgeLimit = NO_LIMIT
+        cls,
+        corpus: Corpus,
+        template: Template,
+        cutoff: int = 1,
+        edges: EdgeLimit = NO_LIMIT,
+        hash_bits: int | None = None,
     ) -> Dataset:
-        """Encode training data, building the index from it."""
+        """Encode training data, building the index from it, or with a hashed one."""
         if not isinstance(corpus, AttributeCorpus):
             if template.attributes:
                 raise CorpusError(f"{corpus.name}: holds columns, not attributes")
@@ -127,6 +143,9 @@ class Dataset(Examples):
             template.check_columns(corpus.n_columns - 1, f"{corpus.name}{line}")
         else:
             labels, names = corpus.number_labels()
+        if hash_bits is not None:
+            index = FeatureIndex.hashed(template, hash_bits)
+            return cls(index, index.encode(corpus), labels, tuple(names))
         index, encoded = FeatureIndex.build(corpus, template, cutoff, edges)
         return cls(index, encoded, labels, tuple(names), cutoff)
 
@@ -143,7 +162,7 @@ class Dataset(Examples):
 
         Cutoff and limit are those of new features; see ``FeatureIndex.grow``.
         """
-        index.check(corpus, labelled=True)
+        check_corpus(corpus, index.template, labelled=True)
         labels, names = corpus.number_labels(label_names)
         grown, encoded = index.grow(corpus, cutoff, edges)
         return cls(grown, encoded, labels, tuple(names), cutoff)
@@ -151,7 +170,7 @@ class Dataset(Examples):
     @classmethod
     def encode(cls, corpus: Corpus, index: FeatureIndex, label_names: Sequence[str]) -> Dataset:
         """Encode evaluation data with a given index; labels unknown so far are added behind."""
-        index.check(corpus, labelled=True)
+        check_corpus(corpus, index.template, labelled=True)
         labels, names = corpus.number_labels(label_names)
         return cls(index, index.encode(corpus), labels, tuple(names))
 
@@ -208,8 +227,9 @@ def index_to_file(index: FeatureIndex) -> tuple[dict[str, Any], dict[str, NDArra
         "attributes": index.template.attributes,
         "rich_attributes": index.template.rich_attributes,
         "n_of_kind": list(index.n_of_kind),
+        "hashed": index.is_hashed,
     }
-    return header, {f"index.{name}": index.tensors[name] for name in TENSORS}
+    return header, {f"index.{name}": array for name, array in index.tensors.items()}
 
 
 def index_from_file(header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> FeatureIndex:
@@ -220,13 +240,19 @@ def index_from_file(header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any
         bool(header["attributes"]),
         rich_attributes=bool(header["rich_attributes"]),
     )
+    if min(node, both, edge) < 0:
+        raise ValueError("a number of predicates is negative")
+    if header.get("hashed"):
+        index = FeatureIndex(template, (node, both, edge), {})
+        index.native  # noqa: B018  builds the core's view, which checks the numbers
+        return index
     found = {}
     for name, (dtype, ndim) in TENSORS.items():
         found[name] = tensors[f"index.{name}"]
         if found[name].dtype != dtype or found[name].ndim != ndim:
             raise ValueError(f"index.{name} has the wrong type or shape")
     index = FeatureIndex(template, (node, both, edge), found)
-    if min(node, both, edge) < 0 or found["keys"].shape != (
+    if found["keys"].shape != (
         index.n_predicates,
         1 + template.program().arity,
     ):

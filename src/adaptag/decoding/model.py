@@ -14,6 +14,7 @@ from adaptag.corpus.chunks import ChunkScheme
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.decoding.explanation import Explanation, explain
 from adaptag.errors import AdaptagError, CorpusError, ParameterError, unknown
+from adaptag.features.index import check_corpus
 from adaptag.model.linear_chain import LinearChain
 
 if TYPE_CHECKING:
@@ -149,15 +150,7 @@ class Model(LinearChain):
     @_refusals_are_errors
     def segments(self, sentence: Iterable[Token], *, legal: str | None = None) -> list[Segment]:
         """Find the chunks of the best labels, each with the probability of exactly this chunk."""
-        data, encoded = self._one(sentence)
-        ids = self._decoder.viterbi(data, self._legal(legal), None)
-        spans = self.scheme.spans(ids, encoded.sentences)
-        return [
-            Segment(int(first), int(end) - 1, self.scheme.types[kind], float(p))
-            for (first, end, kind), p in zip(
-                spans, self._segment_probabilities(data, spans, legal), strict=True
-            )
-        ]
+        return self._segments(self._encode([sentence]), legal)[0]
 
     @_refusals_are_errors
     def segment_probability(
@@ -175,7 +168,7 @@ class Model(LinearChain):
             raise ParameterError(
                 f"tokens {first} to {last}; the sentence has 0 to {len(encoded.positions) - 2}"
             )
-        span = np.array([[first, last + 1, self.scheme.types.index(type)]], np.int64)
+        span = np.array([[0, first, last, self.scheme.types.index(type)]], np.int64)
         return float(self._segment_probabilities(data, span, None)[0])
 
     @_refusals_are_errors
@@ -191,7 +184,7 @@ class Model(LinearChain):
     def tag_corpus(self, corpus: Corpus, legal: str | None = None) -> NDArray[np.int32]:
         """Find the best label of every token, by number."""
         if isinstance(corpus, ColumnCorpus):
-            self.index.check_columns(corpus)
+            check_corpus(corpus, self.index.template)
             return self._decoder.viterbi_columns(
                 corpus.text, corpus.cells, corpus.sentences, self._legal(legal)
             )
@@ -214,6 +207,11 @@ class Model(LinearChain):
         return table
 
     @_refusals_are_errors
+    def segments_corpus(self, corpus: Corpus, legal: str | None = None) -> list[list[Segment]]:
+        """For each sentence the chunks of the best labels, each with its probability."""
+        return self._segments(self.index.encode(corpus), legal)
+
+    @_refusals_are_errors
     def nbest_corpus(
         self, corpus: Corpus, n: int, legal: str | None = None
     ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
@@ -228,7 +226,9 @@ class Model(LinearChain):
 
     @cached_property
     def _decoder(self) -> core.Decoder:
-        return core.Decoder(self.layout, self.weights, self.index.native, list(self.labels))
+        return core.Decoder(
+            self.layout, self.weights, self.index.native, list(self.labels), self.legal
+        )
 
     def _check_template(self) -> None:
         if self.index.template.attributes:
@@ -252,7 +252,10 @@ class Model(LinearChain):
         )
 
     def _legal(self, scheme: str | None) -> NDArray[np.uint8] | None:
-        return None if scheme is None else self.scheme.legal(scheme).astype(np.uint8)
+        if scheme is None:
+            return self.legal
+        legal: NDArray[np.uint8] = self.scheme.legal(scheme).astype(np.uint8)
+        return legal if self.legal is None else legal & self.legal
 
     def _allowed(
         self, allowed: Sequence[Iterable[str] | None] | None, encoded: Encoded
@@ -271,13 +274,26 @@ class Model(LinearChain):
                 mask[t, numbers[label]] = 1
         return mask
 
+    def _segments(self, encoded: Encoded, legal: str | None) -> list[list[Segment]]:
+        data = self._data(encoded)
+        ids = self._decoder.viterbi(data, self._legal(legal), None)
+        first, end, kind = self.scheme.spans(ids, encoded.sentences).T
+        sentence = np.searchsorted(encoded.sentences, first, side="right") - 1
+        begin = encoded.sentences[sentence]
+        rows = np.stack([sentence, first - begin, end - 1 - begin, kind], axis=1)
+        found: list[list[Segment]] = [[] for _ in range(len(encoded.sentences) - 1)]
+        for (n, a, b, k), p in zip(
+            rows.tolist(), self._segment_probabilities(data, rows, legal).tolist(), strict=True
+        ):
+            found[n].append(Segment(a, b, self.scheme.types[k], p))
+        return found
+
     def _segment_probabilities(
-        self, data: core.Dataset, spans: NDArray[np.int64], legal: str | None
+        self, data: core.Dataset, rows: NDArray[np.int64], legal: str | None
     ) -> NDArray[np.float64]:
+        """Of chunks given as (sentence, first token, last token, type), ``[S, 4]``."""
         if not self.scheme.chunked:
             raise AdaptagError("the labels are no chunks (B-X, I-X, …): there are no segments")
-        first, end, kind = spans.T
-        rows = np.stack([np.zeros_like(first), first, end - 1, kind], axis=1)
         return self._decoder.segment_probabilities(
             data,
             np.ascontiguousarray(rows),

@@ -21,7 +21,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from adaptag._native import core
 from adaptag.dataset.matrix import matrix_examples, merge_equal
-from adaptag.errors import ParameterError
+from adaptag.estimators.parameters import given_parameters
+from adaptag.streams.trainer import PASS_SIZE
 from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.callbacks import Callback, EarlyStopping
 from adaptag.training.loop import fit as fit_weights
@@ -157,7 +158,10 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _online(self) -> bool:
         return find_algorithm(self.algorithm).online
 
-    @available_if(_online)  # type: ignore[untyped-decorator]
+    def _streams(self) -> bool:
+        return self._online() and not find_algorithm(self.algorithm).looks_ahead
+
+    @available_if(_streams)  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: Any,
@@ -166,6 +170,9 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: ArrayLike | None = None,
     ) -> MaxEntClassifier:
         """Train one pass over some more samples, going on where the last call ended.
+
+        Regularisation and schedules are those of data of 10,000 samples, as the size of all parts
+        together is not known.
 
         Args:
             X: the samples.
@@ -192,7 +199,10 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.class_weight is not None:
             weights = weights * compute_sample_weight(self.class_weight, y)
         trainer = Trainer(
-            self._examples(X, codes, weights), find_algorithm(self.algorithm), self._given()
+            self._examples(X, codes, weights),
+            find_algorithm(self.algorithm),
+            self._given(),
+            pass_size=PASS_SIZE,
         )
         if self._trainer_state is not None:
             trainer.restore(self._trainer_state)
@@ -233,12 +243,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _given(self) -> dict[str, Value]:
         own = {"rate": self.rate, "sigma": self.sigma, "l1": self.l1, "batch": self.batch}
-        further = dict(self.parameters or {})
-        known = {p.name for p in find_algorithm(self.algorithm).parameters}
-        for name, value in own.items():
-            if value is not None and name not in known:
-                raise ParameterError(f"{self.algorithm} has no parameter {name!r}")
-        return {name: value for name, value in own.items() if value is not None} | further
+        return given_parameters(self.algorithm, own, self.parameters)
 
     def _check(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool

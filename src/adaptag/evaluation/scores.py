@@ -85,6 +85,24 @@ class Evaluation:
         """The one number to compare by: chunk F1 if there are chunks, else token accuracy."""
         return self.accuracy if self.chunks is None else self.chunks.f1
 
+    def __add__(self, other: Evaluation) -> Evaluation:
+        """The evaluation of both data together."""
+        if not self.tokens or not other.tokens:
+            return other if not self.tokens else self
+        chunked = self.chunks is not None and other.chunks is not None
+        names = {**self.by_type, **other.by_type}
+        none = Score(0, 0, 0)
+        by_type = {
+            name: Score.total([self.by_type.get(name, none), other.by_type.get(name, none)])
+            for name in names
+        }
+        return Evaluation(
+            self.tokens + other.tokens,
+            self.correct_tokens + other.correct_tokens,
+            Score.total(by_type.values()) if chunked else None,
+            by_type,
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """All numbers, ready for JSON."""
         return {

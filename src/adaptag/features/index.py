@@ -22,10 +22,19 @@ if TYPE_CHECKING:
 
     Corpus = ColumnCorpus | AttributeCorpus
 
-__all__ = ["EdgeLimit", "Encoded", "FeatureIndex", "check_cutoff"]
+__all__ = [
+    "EdgeLimit",
+    "Encoded",
+    "FeatureIndex",
+    "add",
+    "check_corpus",
+    "check_cutoff",
+    "encoded_of",
+]
 
 NO_TOKEN = 0xFFFFFFFF
 MAX_CUTOFF = 2**31 - 1
+MAX_BITS = 30
 TENSORS = {
     "vocabulary_bytes": (np.uint8, 1),
     "vocabulary_offsets": (np.uint32, 1),
@@ -88,12 +97,29 @@ class FeatureIndex:
         template: the template.
         n_of_kind: how many predicates have node, node and edge, and edge weights.
         tensors: the tables that the core searches; see ``feature_index.hpp``. ``keys`` names every
-            predicate: the number of its skeleton, then the numbers of its tokens.
+            predicate: the number of its skeleton, then the numbers of its tokens. A hashed index
+            has none: the number of a predicate is a hash of it, and its name is not known.
     """
 
     template: Template
     n_of_kind: tuple[int, int, int]
     tensors: Mapping[str, NDArray[Any]]
+
+    @classmethod
+    def hashed(cls, template: Template, bits: int) -> FeatureIndex:
+        """Make an index of fixed size: ``2 ** bits`` predicates of each kind that has macros."""
+        if not 1 <= bits <= MAX_BITS:
+            raise ParameterError(f"hash_bits is {bits}; allowed: 1 to {MAX_BITS}")
+        sizes = [0, 0, 0]
+        for line in template.lines:
+            sizes[line.kind] += 1
+        for line in template.lines:
+            if line.macros:
+                sizes[line.kind] = 1 << bits
+        if template.attributes:
+            sizes[1 if template.rich_attributes else 0] = 1 << bits
+        node, both, edge = sizes
+        return cls(template, (node, both, edge), {})
 
     @classmethod
     def build(
@@ -110,9 +136,16 @@ class FeatureIndex:
         Within each kind, the predicates known so far come first, in their order, then the new ones
         by falling frequency. Where none is new, the index stays this one.
         """
-        self.check(corpus)
+        check_corpus(corpus, self.template)
+        if self.is_hashed:
+            return self, self.encode(corpus)
+        grown, encoded = self._finish(self.builder(), corpus, self.template, cutoff, edges)
+        return (self if grown.n_of_kind == self.n_of_kind else grown), encoded
+
+    def builder(self) -> core.IndexBuilder:
+        """A builder that knows these predicates already."""
         try:
-            builder = core.IndexBuilder(
+            return core.IndexBuilder(
                 self.template.program(),
                 self.tensors["vocabulary_bytes"],
                 self.tensors["vocabulary_offsets"],
@@ -122,8 +155,6 @@ class FeatureIndex:
             )
         except ValueError as error:
             raise ModelError(f"malformed feature index: {error}") from None
-        grown, encoded = self._finish(builder, corpus, self.template, cutoff, edges)
-        return (self if grown.n_of_kind == self.n_of_kind else grown), encoded
 
     @classmethod
     def _finish(
@@ -135,58 +166,31 @@ class FeatureIndex:
         edges: EdgeLimit,
     ) -> tuple[FeatureIndex, Encoded]:
         """Count and number the predicates of a corpus."""
-        if isinstance(corpus, AttributeCorpus):
-            builder.add_attributes(
-                corpus.text, corpus.cells, corpus.values, corpus.positions, corpus.sentences
-            )
-        else:
-            builder.add_columns(corpus.text, corpus.cells, corpus.sentences)
+        add(corpus, builder)
         found = builder.freeze(cutoff, edges.cutoff, edges.share)
-        values = found["values"] if isinstance(corpus, AttributeCorpus) else None
-        if values is not None and bool((values == 1).all()):
-            values = None
         index = cls(template, found["n_of_kind"], {name: found[name] for name in TENSORS})
-        encoded = Encoded(corpus.sentences, found["positions"], found["predicates"], values)
-        return index, encoded
+        data = (found[name] for name in ("positions", "predicates", "values"))
+        return index, encoded_of(corpus, *data)
 
     def encode(self, corpus: Corpus) -> Encoded:
         """Find the predicates of a corpus; those that training never saw are left out."""
-        self.check(corpus)
+        check_corpus(corpus, self.template)
         if isinstance(corpus, AttributeCorpus):
             positions, predicates, values = self.native.encode_attributes(
                 corpus.text, corpus.cells, corpus.values, corpus.positions, corpus.sentences
             )
-            return Encoded(corpus.sentences, positions, predicates, values)
+            return encoded_of(corpus, positions, predicates, values)
         positions, predicates = self.native.encode_columns(
             corpus.text, corpus.cells, corpus.sentences
         )
         return Encoded(corpus.sentences, positions, predicates, None)
 
-    def check(self, corpus: Corpus, *, labelled: bool = False) -> None:
-        """Raise unless the corpus holds what the template asks for, and labels where needed."""
-        if not isinstance(corpus, AttributeCorpus):
-            self.check_columns(corpus, labelled=labelled)
-        elif not self.template.attributes:
-            raise CorpusError(
-                f"{corpus.name}: holds attributes; the model's template needs columns"
-            )
-
-    def check_columns(self, corpus: ColumnCorpus, *, labelled: bool = False) -> None:
-        """Raise unless the corpus has the columns that the template asks for, and the label's."""
-        if self.template.attributes:
-            raise CorpusError(f"{corpus.name}: holds columns; the model was trained on attributes")
-        if corpus.n_tokens and corpus.n_columns < self.template.n_columns + labelled:
-            where = f":{corpus.lines[0]}" if len(corpus.lines) else ""
-            label = " and one for the label" if labelled else ""
-            raise CorpusError(
-                f"{corpus.name}{where}: {corpus.n_columns} columns; "
-                f"the model's template needs {self.template.n_columns}{label}"
-            )
-
     def extends(self, other: FeatureIndex) -> bool:
         """Whether this index has grown from the other one, or is the same."""
-        if self.template != other.template:
+        if self.template != other.template or self.is_hashed != other.is_hashed:
             return False
+        if self.is_hashed:
+            return self.n_of_kind == other.n_of_kind
         ours, theirs = self.tensors, other.tensors
         n_bytes = len(theirs["vocabulary_bytes"])
         same = bool((ours["vocabulary_bytes"][:n_bytes] == theirs["vocabulary_bytes"]).all())
@@ -202,9 +206,16 @@ class FeatureIndex:
         """Predicates of all kinds."""
         return sum(self.n_of_kind)
 
+    @property
+    def is_hashed(self) -> bool:
+        """Whether predicates are hashes, without names."""
+        return not self.tensors
+
     @cached_property
     def native(self) -> core.FeatureIndex:
         """The core's view of the tables."""
+        if self.is_hashed:
+            return core.FeatureIndex(self.template.program(), self.n_of_kind)
         return core.FeatureIndex(
             self.template.program(),
             self.tensors["vocabulary_bytes"],
@@ -215,12 +226,22 @@ class FeatureIndex:
             self.n_of_kind,
         )
 
+    def plain_edges(self) -> list[int]:
+        """The predicates of label bigrams alone, without tokens, as a template's ``B`` has them."""
+        node, both, edge = self.n_of_kind
+        numbers = range(node + both, node + both + edge)
+        if self.is_hashed:
+            return list(numbers) if not any(line.macros for line in self.template.lines) else []
+        return [p for p in numbers if (self.tensors["keys"][p, 1:] == NO_TOKEN).all()]
+
     @cached_property
     def _skeletons(self) -> list[str]:
         return self.template.skeletons
 
     def name(self, predicate: int) -> str:
-        """Name a predicate as CRF++ would: ``U05:New/York``."""
+        """Name a predicate as CRF++ would: ``U05:New/York``; ``#17`` in a hashed index."""
+        if self.is_hashed:
+            return f"#{predicate}"
         skeleton, *tokens = (int(number) for number in self.tensors["keys"][predicate])
         try:
             names = [self._token(token) for token in tokens if token != NO_TOKEN]
@@ -231,3 +252,43 @@ class FeatureIndex:
     def _token(self, number: int) -> str:
         begin, end = self.tensors["vocabulary_offsets"][number : number + 2]
         return self.tensors["vocabulary_bytes"][begin:end].tobytes().decode(errors="replace")
+
+
+def check_corpus(corpus: Corpus, template: Template, *, labelled: bool = False) -> None:
+    """Raise unless a corpus holds what a model's template asks for, and labels where needed."""
+    if isinstance(corpus, AttributeCorpus):
+        if not template.attributes:
+            raise CorpusError(
+                f"{corpus.name}: holds attributes; the model's template needs columns"
+            )
+        return
+    if template.attributes:
+        raise CorpusError(f"{corpus.name}: holds columns; the model was trained on attributes")
+    if corpus.n_tokens and corpus.n_columns < template.n_columns + labelled:
+        where = f":{corpus.lines[0]}" if len(corpus.lines) else ""
+        label = " and one for the label" if labelled else ""
+        raise CorpusError(
+            f"{corpus.name}{where}: {corpus.n_columns} columns; "
+            f"the model's template needs {template.n_columns}{label}"
+        )
+
+
+def add(corpus: Corpus, builder: core.IndexBuilder) -> None:
+    """Let a builder count and encode a corpus."""
+    if isinstance(corpus, AttributeCorpus):
+        builder.add_attributes(
+            corpus.text, corpus.cells, corpus.values, corpus.positions, corpus.sentences
+        )
+    else:
+        builder.add_columns(corpus.text, corpus.cells, corpus.sentences)
+
+
+def encoded_of(
+    corpus: Corpus,
+    positions: NDArray[np.int64],
+    predicates: NDArray[np.uint32],
+    values: NDArray[np.float32],
+) -> Encoded:
+    """The predicates that were found in a corpus; values are kept where they are not all 1."""
+    plain = not isinstance(corpus, AttributeCorpus) or bool((values == 1).all())
+    return Encoded(corpus.sentences, positions, predicates, None if plain else values)

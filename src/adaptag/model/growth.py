@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from adaptag.errors import ParameterError
+from adaptag.training.arrays import aligned_zeros
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
     from adaptag._native import core
 
-__all__ = ["transplant"]
+__all__ = ["transplant", "transplant_state"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -23,24 +24,60 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 def transplant(
     array: NDArray[Scalar], old_layout: core.Layout, new_layout: core.Layout
 ) -> NDArray[Scalar]:
-    """Move weights to a larger layout.
+    """Move weights to another layout, mostly a larger one.
 
     Args:
         array: ``[n_weights]`` of the old layout.
         old_layout: how they lie.
-        new_layout: how they shall lie: the old labels are its first ones, and the old predicates
-            are the first ones of each kind, in the same order.
+        new_layout: how they shall lie. Labels, and the predicates of each kind, have the same order
+            in both; those that only one of them has are the last ones.
 
     Returns:
         A new array ``[n_weights]`` of the new layout, zeros where a label or predicate is new.
     """
-    _check(array, old_layout, new_layout)
-    moved = np.zeros(new_layout.n_weights, array.dtype)
+    if array.shape != (old_layout.n_weights,):
+        raise ParameterError(
+            f"weights of shape {array.shape}; the old layout needs ({old_layout.n_weights},)"
+        )
+    moved: NDArray[Scalar] = aligned_zeros(new_layout.n_weights, array.dtype)
     same_labels = old_layout.n_labels == new_layout.n_labels
-    used = old_layout.width if same_labels else old_layout.n_labels  # padding stays behind
+    used = old_layout.width if same_labels else min(old_layout.n_labels, new_layout.n_labels)
     for old, new in zip(_blocks(array, old_layout), _blocks(moved, new_layout), strict=True):
-        n, rows, _ = old.shape
-        new[:n, :rows, :used] = old[:, :, :used]
+        n, rows = (min(a, b) for a, b in zip(old.shape[:2], new.shape[:2], strict=True))
+        new[:n, :rows, :used] = old[:n, :rows, :used]  # padding stays behind
+    return moved
+
+
+def transplant_state(
+    arrays: Mapping[str, NDArray[Any]], old_layout: core.Layout, new_layout: core.Layout
+) -> dict[str, NDArray[Any]]:
+    """Move the state of training, by name, as ``Trainer.arrays`` gives it."""
+    moved = {}
+    for name, array in arrays.items():
+        if name == "clock":
+            moved[name] = array.copy()
+        elif name == "rows":
+            moved[name] = _transplant_rows(array, old_layout, new_layout)
+        else:
+            moved[name] = transplant(array, old_layout, new_layout)
+    return moved
+
+
+def _transplant_rows(
+    array: NDArray[np.uint8], old_layout: core.Layout, new_layout: core.Layout
+) -> NDArray[np.uint8]:
+    """Move what there is for each predicate: the same number of bytes."""
+    if not len(array):
+        return np.zeros(0, np.uint8)
+    size, rest = divmod(len(array), old_layout.n_predicates)
+    if rest:
+        raise ParameterError("the state does not fit the number of features")
+    moved = np.zeros(new_layout.n_predicates * size, np.uint8)
+    old_begin = new_begin = 0
+    for n_old, n_new in zip(_kinds(old_layout), _kinds(new_layout), strict=True):
+        n = min(n_old, n_new) * size
+        moved[new_begin : new_begin + n] = array[old_begin : old_begin + n]
+        old_begin, new_begin = old_begin + n_old * size, new_begin + n_new * size
     return moved
 
 
@@ -58,14 +95,3 @@ def _blocks(array: NDArray[Scalar], layout: core.Layout) -> Iterator[NDArray[Sca
         end = begin + n * rows * layout.width
         yield array[begin:end].reshape(n, rows, layout.width)
         begin = end
-
-
-def _check(array: NDArray[Any], old: core.Layout, new: core.Layout) -> None:
-    if array.shape != (old.n_weights,):
-        raise ParameterError(
-            f"weights of shape {array.shape}; the old layout needs ({old.n_weights},)"
-        )
-    for name in ("n_labels", "n_node", "n_both", "n_edge"):
-        before, after = getattr(old, name), getattr(new, name)
-        if after < before:
-            raise ParameterError(f"{name} is {after}; allowed: {before}, as before, or more")

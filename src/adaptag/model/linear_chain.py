@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["LinearChain"]
 
 VERSION = 2
+STATE = "state."  # before the names of its tensors
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,6 +37,9 @@ class LinearChain(Stored):
         index: the feature index, with its template.
         weights: float32, rows of predicates one after the other; see ``layout.hpp``.
         provenance: where the model comes from: version, algorithm, parameters, seed, scores.
+        legal: transitions that are possible, uint8 ``[Y + 1, Y + 1]``, the last row and column
+            being outside of the sentence; None: all are.
+        state: what training goes on from, by name, where it was kept.
     """
 
     kind: ClassVar[str] = "model"
@@ -44,6 +48,8 @@ class LinearChain(Stored):
     index: FeatureIndex
     weights: NDArray[np.float32]
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    legal: NDArray[np.uint8] | None = field(default=None, kw_only=True)
+    state: Mapping[str, NDArray[Any]] = field(default_factory=dict, kw_only=True)
 
     def __repr__(self) -> str:
         name, features = type(self).__name__, self.index.n_predicates
@@ -101,7 +107,11 @@ class LinearChain(Stored):
             "labels": list(self.labels),
             "provenance": dict(self.provenance),
         }
-        write_tensors(file, self.kind, header, {**tensors, "weights": self.weights})
+        tensors["weights"] = self.weights
+        tensors |= {f"{STATE}{name}": array for name, array in self.state.items()}
+        if self.legal is not None:
+            tensors["legal"] = self.legal
+        write_tensors(file, self.kind, header, tensors)
 
     @classmethod
     def _from_file(
@@ -112,7 +122,23 @@ class LinearChain(Stored):
                 raise ValueError(f"version {header['version']}; this adaptag reads {VERSION}")
             labels = tuple(str(label).encode().decode() for label in header["labels"])
             index = index_from_file(header, tensors)
-            model = cls(labels, index, tensors["weights"], dict(header["provenance"]))
+            state = {
+                name.removeprefix(STATE): array
+                for name, array in tensors.items()
+                if name.startswith(STATE)
+            }
+            model = cls(
+                labels,
+                index,
+                tensors["weights"],
+                dict(header["provenance"]),
+                legal=tensors.get("legal"),
+                state=state,
+            )
+            if model.legal is not None and (
+                model.legal.dtype != np.uint8 or model.legal.shape != (len(labels) + 1,) * 2
+            ):
+                raise ValueError("the transitions have the wrong type or shape")
             if model.weights.dtype != np.float32 or model.weights.ndim != 1:
                 raise ValueError("weights have the wrong type or shape")
             if len(model.weights) != model.layout.n_weights or len(set(labels)) != len(labels):

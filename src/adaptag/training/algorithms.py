@@ -76,4 +76,5 @@ def _from_core(declared: dict[str, Any]) -> Algorithm:
         row=tuple(declared["row"]),
         clock=tuple(declared["clock"]),
         shadow=declared["shadow"],
+        looks_ahead=declared["looks_ahead"],
     )

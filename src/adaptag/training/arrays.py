@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import DTypeLike, NDArray
 
 __all__ = ["aligned_zeros"]
 
 
-def aligned_zeros(n: int, dtype: type = np.float32) -> NDArray[Any]:
+def aligned_zeros(n: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
     """Zeros that start at a cache line, so that no row lies in more lines than it must."""
     line, size = 64, np.dtype(dtype).itemsize
     memory = np.zeros(n * size + line, np.uint8)

@@ -98,6 +98,7 @@ class Algorithm:
         row: names and types of its state for each predicate.
         clock: names and types of its state for the whole run.
         shadow: what its state for each weight is; empty: there is none.
+        looks_ahead: whether it needs all of the data before it starts.
     """
 
     name: str
@@ -109,6 +110,7 @@ class Algorithm:
     row: Fields = ()
     clock: Fields = ()
     shadow: str = ""
+    looks_ahead: bool = False
 
     def values(self, given: Mapping[str, Value]) -> dict[str, Value]:
         """All parameters: those given, checked, and defaults for the others."""

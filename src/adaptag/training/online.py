@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag._native import core
-from adaptag.errors import ParameterError
+from adaptag.errors import ModelError, ParameterError
 from adaptag.training.arrays import aligned_zeros
 
 if TYPE_CHECKING:
@@ -33,14 +33,29 @@ class Trainer:
     """
 
     def __init__(
-        self, dataset: Examples, chosen: Algorithm, parameters: Mapping[str, Value]
+        self,
+        dataset: Examples,
+        chosen: Algorithm,
+        parameters: Mapping[str, Value],
+        *,
+        pass_size: int | None = None,
     ) -> None:
+        """Allocate the state.
+
+        Args:
+            dataset: what is trained on, or the first part of it.
+            chosen: the algorithm.
+            parameters: those that differ from their defaults.
+            pass_size: sentences in a pass, for regularisation and schedules; those of the dataset
+                unless given.
+        """
         layout = dataset.layout
         self.parameters = chosen.values(parameters)
         self.weights = aligned_zeros(layout.n_weights)
         self.shadows = {chosen.shadow: aligned_zeros(layout.n_weights)} if chosen.shadow else {}
         self.rows = np.zeros(layout.n_predicates, np.dtype(list(chosen.row)))
         self.clock = np.zeros(1, np.dtype(list(chosen.clock)))
+        self._layout = layout
         self._data = dataset.native(layout)
         try:
             self._run = core.Training(
@@ -52,6 +67,7 @@ class Trainer:
                 self.shadows.get(chosen.shadow, np.empty(0, np.float32)),
                 _bytes(self.rows),
                 _bytes(self.clock),
+                pass_size,
             )
         except ValueError as error:
             raise ParameterError(f"{chosen.name}: {error}") from None
@@ -59,6 +75,16 @@ class Trainer:
     def run(self, order: NDArray[np.uint32]) -> tuple[float, float, int]:
         """Train on sentences in order: sums of loss and of expected correct labels, tokens."""
         return self._run.run(self._data, order)
+
+    def run_on(self, part: Examples) -> tuple[float, float, int, NDArray[np.int32]]:
+        """Train on other sentences of the same features, in their order.
+
+        Returns:
+            What ``run`` does, and the best label of each token, found right before it was learned.
+        """
+        best = np.zeros(part.n_tokens, np.int32)
+        order = np.arange(len(part), dtype=np.uint32)
+        return *self._run.run(part.native(self._layout), order, best), best
 
     def current_weights(self) -> NDArray[np.float32]:
         """The weights as a model needs them: averaged, with everything applied that was put off.
@@ -80,8 +106,11 @@ class Trainer:
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Go on with the ``arrays`` of another trainer of the same algorithm and size."""
-        for name, array in self.arrays().items():
-            array[:] = arrays[name]
+        try:
+            for name, array in self.arrays().items():
+                array[:] = arrays[name]
+        except (KeyError, ValueError):
+            raise ModelError("the state of training does not fit the algorithm") from None
 
 
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
