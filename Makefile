@@ -34,6 +34,7 @@ bench-all: bench .venv/.batch
 	$(BIN)/python benchmarks/base_np.py
 	$(BIN)/python benchmarks/segmentation.py
 	$(BIN)/python benchmarks/segmentation_speed.py
+	$(BIN)/python benchmarks/documents.py
 
 docs: .venv/.docs
 	$(BIN)/mkdocs build --strict

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from adaptag.cli.algorithms import algorithms
+from adaptag.cli.classify import classify
 from adaptag.cli.demo import demo
 from adaptag.cli.encode import encode
 from adaptag.cli.evaluate import evaluate
@@ -29,6 +30,7 @@ app = typer.Typer(
 for command in (train, tag, evaluate, inspect, encode, algorithms, demo):
     app.command()(command)
 app.add_typer(segment)
+app.add_typer(classify)
 
 
 def _version(wanted: bool) -> None:

@@ -1,0 +1,1 @@
+"""Documents in, their classes out."""

@@ -1,0 +1,351 @@
+r"""Labelled documents, one a line, as attribute sentences of one token.
+
+Three formats::
+
+    svmlight   label index:value …  # comment
+    counts     feature:count …  #label#:positive
+    text       label<TAB>text
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import unicodedata
+from collections import Counter
+from dataclasses import dataclass, replace
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptag.corpus.attributes import AttributeCorpus
+from adaptag.corpus.text import read_lines
+from adaptag.errors import CorpusError, ParameterError, unknown
+from adaptag.storage.files import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from adaptag.storage.files import PathLike
+
+__all__ = ["AUTO", "FORMATS", "DocumentFormat", "read_documents", "read_parts", "tokenise"]
+
+AUTO = "auto"
+FORMATS = ("svmlight", "counts", "text")
+LABEL = "#label#:"
+EXAMPLES = {
+    "svmlight": "label index:value …",
+    "counts": f"feature:count … {LABEL}label",
+    "text": "label<TAB>text",
+}
+NO_LABEL = "?"  # stands for the label of a document that need not have one
+NUMBER = r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?"
+SVMLIGHT_START = re.compile(r"(?:[^\s:]+[ \t]+)?(?:qid:\S*[ \t]+)?\d+:", re.ASCII)
+SVMLIGHT = re.compile(
+    rf"{SVMLIGHT_START.pattern}{NUMBER}(?:[ \t]+\d+:{NUMBER})*[ \t]*(?:#.*)?", re.ASCII
+)
+
+# Scripts without spaces between words: Thai, Lao, Burmese, Khmer, kana, Han.
+UNSPACED = (
+    "\u0e01-\u0e4f\u0e81-\u0eff\u1000-\u104f\u1780-\u17d3\u3005-\u3007\u3041-\u309f\u30a0-\u30ff"
+    "\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U0001b000-\U0001b16f"
+    "\U00020000-\U0003ffff"
+)
+ASCII_TOKEN = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|\S")  # what _token() finds there, faster
+
+
+@dataclass(frozen=True)
+class DocumentFormat:
+    """How documents are written, and how they become features.
+
+    Attributes:
+        name: ``svmlight``, ``counts`` or ``text``; or ``auto``: what the first line looks like.
+        bigrams: with ``text``: whether pairs of neighbouring words are features too.
+        binary: whether every feature that occurs has the value 1, however often it occurs; None:
+            with ``text`` only.
+    """
+
+    name: str = AUTO
+    bigrams: bool = True
+    binary: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in (*FORMATS, AUTO):
+            raise ParameterError(unknown("format", self.name, (*FORMATS, AUTO)))
+
+    def settled(self, lines: Sequence[str], where: str, first: int = 1) -> DocumentFormat:
+        """The format with nothing left open; as it was where no line tells."""
+        name = self.name
+        if name == AUTO:
+            found = next(((k, x) for k, x in enumerate(lines, first) if not _comment(x)), None)
+            if found is None:
+                return self
+            name = _format_of(found[1]) or AUTO
+            if name == AUTO:
+                raise CorpusError(
+                    f"{where}:{found[0]}: the line is in none of the formats svmlight "
+                    f"({EXAMPLES['svmlight']}), counts ({EXAMPLES['counts']}) and text "
+                    f"({EXAMPLES['text']})"
+                )
+        return DocumentFormat(
+            name, self.bigrams, name == "text" if self.binary is None else self.binary
+        )
+
+
+def _comment(line: str) -> bool:
+    return not line.strip() or (line[0] == "#" and "\t" not in line and not line.startswith(LABEL))
+
+
+def _format_of(line: str) -> str | None:
+    """Tell the format of a labelled document; None where it has none."""
+    tab = "\t" in line
+    line = line.strip(" \t\r\n")
+    if re.split("[ \t]", line)[-1].startswith(LABEL):
+        return "counts"
+    if SVMLIGHT.fullmatch(line) or (not tab and SVMLIGHT_START.match(line)):
+        return "svmlight"
+    return "text" if tab else None
+
+
+def read_documents(
+    path: PathLike, written: DocumentFormat
+) -> tuple[AttributeCorpus, DocumentFormat]:
+    """Read labelled documents: plain, ``.gz``, ``.xz``, or ``-`` for standard input.
+
+    Returns:
+        The documents, each a sentence of one token, and their format with nothing left open.
+    """
+    name, parts = shown(path), []
+    for first, lines in _line_parts(path):
+        written = written.settled(lines, name, first)
+        if written.name != AUTO:
+            parts.append(parse(lines, written, name, first))
+    corpus = _join(parts, name)
+    if len(corpus) == 0:
+        raise CorpusError(f"{name}:1: no document found; the file is empty")
+    if len(corpus.cells) == 0:
+        raise CorpusError(
+            f"{name}:{corpus.lines[0]}: no document has a feature; write {EXAMPLES[written.name]}"
+        )
+    return corpus, written
+
+
+def read_parts(
+    path: PathLike, written: DocumentFormat, *, labelled: bool = True, bare: bool = False
+) -> Iterator[AttributeCorpus]:
+    """Read documents some at a time, so that memory is bounded.
+
+    Args:
+        path: the file.
+        written: how it is written, with nothing left open.
+        labelled: whether each document must have a label; else those that are there are passed
+            over.
+        bare: no document has a label: with ``text`` a tab is white space.
+    """
+    for first, lines in _line_parts(path):
+        yield parse(lines, written, shown(path), first, labelled=labelled, bare=bare)
+
+
+def parse(
+    lines: Sequence[str],
+    written: DocumentFormat,
+    name: str = "<lines>",
+    first: int = 1,
+    *,
+    labelled: bool = True,
+    bare: bool = False,
+) -> AttributeCorpus:
+    """Parse the lines of documents; blank ones are skipped.
+
+    Args:
+        lines: the lines; line ends do not matter.
+        written: how they are written.
+        name: the file's name, for messages.
+        first: the number of the first line.
+        labelled: see ``read_parts``.
+        bare: see ``read_parts``.
+    """
+    parser = {"svmlight": _svmlight, "counts": _counts, "text": _text}[written.name]
+    numbers, out = [], []
+    for number, line in enumerate(lines, first):
+        stripped = line.rstrip("\r\n")
+        if not stripped.strip():
+            continue
+        try:
+            if "\0" in stripped:
+                raise ValueError("a NUL character; allowed: UTF-8 text")
+            found = parser(stripped, written, bare)
+            if found is None:
+                continue
+            label, fields = found
+            if labelled and not label:
+                raise ValueError(f"no label; write {EXAMPLES[written.name]}")
+        except ValueError as error:
+            raise CorpusError(f"{name}:{number}: {error}") from None
+        numbers.append(number)
+        out.append("\t".join([(labelled and label) or NO_LABEL, *fields]))
+    corpus = _from_core(out, name, numbers)
+    kept = corpus.values != 0  # what is not written is 0, so 0 may as well not be written
+    if not kept.all():
+        positions = np.concatenate([[0], np.cumsum(kept)])[corpus.positions]
+        corpus = replace(
+            corpus, cells=corpus.cells[kept], values=corpus.values[kept], positions=positions
+        )
+    return replace(corpus, values=np.ones_like(corpus.values)) if written.binary else corpus
+
+
+def _from_core(lines: list[str], name: str, numbers: list[int]) -> AttributeCorpus:
+    """Let the core read attribute lines, and make each a sentence of its own."""
+    text = "\n".join(["", *lines])  # an empty line first, so that no label is a byte-order mark
+    try:
+        corpus = AttributeCorpus.from_bytes(text.encode(), name)
+    except CorpusError:
+        for number, line in zip(numbers, lines, strict=True):
+            for field in line.split("\t")[1:]:
+                _check(field, f"{name}:{number}")
+        raise
+    return replace(
+        corpus,
+        sentences=np.arange(len(numbers) + 1, dtype=np.int64),
+        lines=np.array(numbers, np.uint32),
+    )
+
+
+def _check(field: str, where: str) -> None:
+    """Raise where the core refuses an attribute."""
+    try:
+        AttributeCorpus.from_bytes(f"x\t{field}".encode())
+    except CorpusError:
+        found = field.replace("\\:", ":").replace("\\\\", "\\")
+        raise CorpusError(
+            f"{where}: {found!r}; allowed: feature:value, the value a finite number"
+        ) from None
+
+
+def _fields(line: str) -> list[str]:
+    return [field for field in line.replace("\t", " ").split(" ") if field]
+
+
+def _escaped(name: str) -> str:
+    return name.replace("\\", "\\\\").replace(":", "\\:")
+
+
+def _pair(field: str, colons: int | None = None) -> str:
+    """Check ``feature:value`` and write it as the core reads it; colons part at the last one."""
+    name, colon, value = field.rpartition(":")
+    if not colon or not name or (colons and field.count(":") > colons):
+        raise ValueError(f"{field!r}; allowed: feature:value")
+    return f"{_escaped(name)}:{value}"
+
+
+def _svmlight(line: str, _: DocumentFormat, bare: bool) -> tuple[str, list[str]] | None:
+    fields = _fields(line.partition("#")[0])
+    if not fields:
+        return None
+    label = "" if bare or ":" in fields[0] else fields.pop(0)
+    if fields and fields[0].startswith("qid:"):
+        raise ValueError("'qid:' makes groups for ranking; allowed: a label, then index:value")
+    # Where there are as many colons as fields, each has one, or the core refuses a field with two.
+    if "\\" in line or "".join(fields).count(":") != len(fields):
+        fields = [_pair(field, 1) for field in fields]
+    return label, fields
+
+
+def _counts(line: str, _: DocumentFormat, bare: bool) -> tuple[str, list[str]]:
+    fields = _fields(line)
+    label = ""
+    if not bare and fields[-1].startswith(LABEL):
+        label = fields.pop()[len(LABEL) :]
+        if not label:
+            raise ValueError(f"the label behind {LABEL!r} is empty")
+    if "\\" in line or "".join(fields).count(":") != len(fields):
+        fields = [_pair(field) for field in fields]
+    return label, fields
+
+
+def _text(line: str, written: DocumentFormat, bare: bool) -> tuple[str, list[str]]:
+    label, tab, text = ("", "", line) if bare else line.partition("\t")
+    if not tab:
+        label, text = "", line
+    words = tokenise(text)
+    if ":" in text or "\\" in text:
+        words = [_escaped(word) for word in words]
+    names = chain(words, map(" ".join, pairwise(words)) if written.bigrams else ())
+    if written.binary:
+        return label.strip(), list(dict.fromkeys(names))
+    return label.strip(), [f"{name}:{count}" for name, count in Counter(names).items()]
+
+
+def tokenise(text: str) -> list[str]:
+    """Take a text apart into lower-case words.
+
+    A word is a run of letters and digits, with the accents and vowel signs that belong to them and
+    with apostrophes inside. In scripts without spaces between words (Han, kana, Thai, Lao, Khmer,
+    Burmese) every character is a word of its own, and so is every other character that is not white
+    space.
+
+    Example:
+        >>> from adaptag.corpus.documents import tokenise
+        >>> tokenise("Don't buy: 3 stars, 不好!")
+        ["don't", 'buy', ':', '3', 'stars', ',', '不', '好', '!']
+    """
+    lower = text.lower()
+    return (ASCII_TOKEN if lower.isascii() else _token()).findall(lower)
+
+
+@functools.cache
+def _token() -> re.Pattern[str]:
+    ranges: list[list[int]] = []
+    for code in range(0x300, 0x1F000):
+        if unicodedata.category(chr(code))[0] == "M":
+            if ranges and ranges[-1][1] == code - 1:
+                ranges[-1][1] = code
+            else:
+                ranges.append([code, code])
+    marks = "".join(f"{chr(a)}-{chr(b)}" for a, b in ranges)
+    letters = f"[^\\W_{UNSPACED}]"
+    run = f"{letters}+(?:[{marks}]+{letters}*)*"
+    return re.compile(f"{run}(?:['’]{run})*|[{UNSPACED}][{marks}]*|\\S[{marks}]*")
+
+
+def _line_parts(path: PathLike) -> Iterator[tuple[int, list[str]]]:
+    """Whole lines, some at a time, and the number of the first of them."""
+    held: list[str] = []  # pieces of one long line
+    number = 1
+    for lines in read_lines(path):
+        held.append(lines[0])
+        if not lines[0].endswith("\n"):
+            continue
+        lines[0], held = "".join(held), []
+        if not lines[-1].endswith("\n"):
+            held.append(lines.pop())
+        yield number, lines
+        number += len(lines)
+    if held:
+        yield number, ["".join(held)]
+
+
+def _join(parts: list[AttributeCorpus], name: str) -> AttributeCorpus:
+    """Put corpora one behind the other."""
+    if len(parts) == 1:
+        return parts[0]
+    if not parts:
+        return _from_core([], name, [])
+    texts = np.cumsum([0, *(len(part.text) for part in parts)])
+    features = np.cumsum([0, *(len(part.values) for part in parts)])
+    if texts[-1] >= 2**32:
+        raise CorpusError(f"{name}: the features take more than 4 GiB; split the file")
+    shifts = texts[:-1].astype(np.uint32)
+    positions = [part.positions[:-1] + f for part, f in zip(parts, features, strict=False)]
+    lines = np.concatenate([part.lines for part in parts])
+    return AttributeCorpus(
+        name,
+        np.concatenate([part.text for part in parts]),
+        np.concatenate([part.cells + shift for part, shift in zip(parts, shifts, strict=True)]),
+        np.concatenate([part.values for part in parts]),
+        np.concatenate([*positions, features[-1:]]),
+        np.concatenate([part.labels + shift for part, shift in zip(parts, shifts, strict=True)]),
+        np.arange(len(lines) + 1, dtype=np.int64),
+        lines,
+    )
