@@ -53,6 +53,7 @@ def train(
     rich_edges: bool = False,
     edge_cutoff: int = 1,
     edge_share: float = 1.0,
+    hash_bits: int | None = None,
     converge: bool = False,
     patience: int = 5,
     start: Model | PathLike | None = None,
@@ -84,6 +85,8 @@ def train(
         edge_cutoff: features that occur less often get no edge weights beside their node weights.
         edge_share: of the features that may have both, the share that gets edge weights: the most
             frequent ones.
+        hash_bits: number features by hashes of so many bits: a model of fixed size, in which
+            features have no names, and different ones may share their weights.
         converge: stop at the empirical convergence of Sun et al. (2014): five adjacent passes whose
             scores differ by less than 0.01.
         patience: see ``dev``.
@@ -124,6 +127,7 @@ def train(
         rich_edges=rich_edges,
         edge_cutoff=edge_cutoff,
         edge_share=edge_share,
+        hash_bits=hash_bits,
         start=origin,
         format=format,
     )
@@ -172,6 +176,7 @@ def encode(
     rich_edges: bool = False,
     edge_cutoff: int = 1,
     edge_share: float = 1.0,
+    hash_bits: int | None = None,
     start: Model | None = None,
     format: Format = None,  # noqa: A002
 ) -> Dataset:
@@ -185,7 +190,7 @@ def encode(
     if isinstance(data, Dataset):
         if template is not None or labels is not None or cutoff != 1:
             raise ParameterError("an encoded dataset has its template, labels and cutoff already")
-        if rich_edges or edges != NO_LIMIT:
+        if rich_edges or edges != NO_LIMIT or hash_bits is not None:
             raise ParameterError("an encoded dataset has its features already, edges included")
         if start is not None and not data.extends(start.index, start.labels):
             raise ParameterError("the dataset was encoded without the model to start from")
@@ -193,8 +198,8 @@ def encode(
     check_cutoff("cutoff", cutoff)
     corpus = _corpus(data if labels is None else _join(data, labels), format)
     if start is not None:
-        if template is not None or rich_edges:
-            raise ParameterError("the model to start from has its template already")
+        if template is not None or rich_edges or hash_bits is not None:
+            raise ParameterError("the model to start from has its template and features already")
         return Dataset.grow(corpus, start.index, start.labels, cutoff, edges)
     if isinstance(corpus, AttributeCorpus):
         chosen = Template.for_attributes()
@@ -202,7 +207,10 @@ def encode(
             raise ParameterError("attributes are features already: a template has no place")
     else:
         chosen = Template.load(GENERAL if template is None else template, corpus.n_columns - 1)
-    return Dataset.build(corpus, chosen.rich() if rich_edges else chosen, cutoff, edges)
+    if hash_bits is not None and (cutoff != 1 or edges != NO_LIMIT):
+        raise ParameterError("hashed features are not counted: cutoffs and shares have no place")
+    chosen = chosen.rich() if rich_edges else chosen
+    return Dataset.build(corpus, chosen, cutoff, edges, hash_bits)
 
 
 def read(path: PathLike, format: Format = None) -> Corpus:  # noqa: A002

@@ -141,6 +141,7 @@ class DocumentClassifier:
         passes: int | None = None,
         seed: int = 1,
         cutoff: int = 1,
+        hash_bits: int | None = None,
         converge: bool = False,
         patience: int = 5,
         callbacks: Sequence[Callback] = (),
@@ -158,6 +159,7 @@ class DocumentClassifier:
             passes: passes over the data at most; the algorithm's own number unless given.
             seed: of the order of documents; the same seed gives the same model, bit for bit.
             cutoff: features that occur less often are left out.
+            hash_bits: number features by hashes of so many bits: a model of fixed size.
             converge: stop at the empirical convergence of Sun et al. (2014).
             patience: see ``dev``.
             callbacks: watch training, and stop it.
@@ -169,7 +171,7 @@ class DocumentClassifier:
         scaling = Scaling.of(
             documents.corpus, written.name != "svmlight" if normalise is None else normalise
         )
-        dataset = Dataset.build(scaling(documents.corpus), TEMPLATE, cutoff)
+        dataset = Dataset.build(scaling(documents.corpus), TEMPLATE, cutoff, hash_bits=hash_bits)
         if len(dataset.label_names) < 2:
             raise CorpusError(
                 f"{documents.corpus.name}: the only label is {dataset.label_names[0]!r}; "

@@ -13,6 +13,7 @@ from adaptag.cli.options import (
     AlgorithmOption,
     ConvergeOption,
     DevOption,
+    HashBitsOption,
     LogOption,
     ModelOption,
     PassesOption,
@@ -91,6 +92,7 @@ def train(
     cutoff: Annotated[
         int, typer.Option(min=1, help="Leave out rarer features.", rich_help_panel=FEATURES)
     ] = 1,
+    hash_bits: HashBitsOption = None,
     algorithm: AlgorithmOption = None,
     passes: PassesOption = None,
     patience: PatienceOption = 5,
@@ -133,6 +135,7 @@ def train(
             passes=passes,
             seed=1 if seed is None else seed,
             cutoff=cutoff,
+            hash_bits=hash_bits,
             converge=converge,
             patience=patience,
             callbacks=callbacks,

@@ -13,6 +13,7 @@ from adaptag.cli.demo import demo
 from adaptag.cli.encode import encode
 from adaptag.cli.evaluate import evaluate
 from adaptag.cli.inspect import inspect
+from adaptag.cli.learn import learn
 from adaptag.cli.segment import segment
 from adaptag.cli.tag import tag
 from adaptag.cli.train import train
@@ -27,7 +28,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, tag, evaluate, inspect, encode, algorithms, demo):
+for command in (train, tag, evaluate, learn, inspect, encode, algorithms, demo):
     app.command()(command)
 app.add_typer(segment)
 app.add_typer(classify)

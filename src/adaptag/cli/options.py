@@ -21,9 +21,13 @@ __all__ = [
     "DocstartOption",
     "EdgeCutoffOption",
     "EdgeShareOption",
+    "EveryOption",
+    "FollowOption",
     "FormatOption",
+    "HashBitsOption",
     "LegalOption",
     "LogOption",
+    "MaxFeaturesOption",
     "ModelOption",
     "PassesOption",
     "PatienceOption",
@@ -34,6 +38,7 @@ __all__ = [
     "file_format",
 ]
 
+EVERY = 10_000
 PANEL = "How the files are written"
 EDGES = "Rich edges"
 
@@ -66,6 +71,25 @@ EdgeShareOption = Annotated[
         help="Only this share of the features, the most frequent.",
         rich_help_panel=EDGES,
     ),
+]
+HashBitsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=30,
+        help="Number features by hashes of so many bits: a model of fixed size, without names.",
+    ),
+]
+MaxFeaturesOption = Annotated[
+    int | None,
+    typer.Option(min=1, help="With a stream: leave out new features once there are so many."),
+]
+EveryOption = Annotated[
+    int, typer.Option(min=1, help="With a stream: save the model after so many sentences.")
+]
+FollowOption = Annotated[
+    bool,
+    typer.Option("--follow", "-f", help="With a stream: at its end, wait for more, until Ctrl-C."),
 ]
 FormatOption = Annotated[
     str,

@@ -11,12 +11,14 @@ from adaptag.cli.output import say
 from adaptag.training.callbacks import Callback, PassReport
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
     from types import TracebackType
 
     from rich.progress import Progress
     from typing_extensions import Self
+
+    from adaptag.streams.trainer import Progress as StreamProgress
 
 __all__ = [
     "JsonLog",
@@ -24,6 +26,7 @@ __all__ = [
     "TrainingBar",
     "byte_bar",
     "log_end",
+    "streaming",
     "tell_outcome",
     "watched",
     "watcher",
@@ -61,6 +64,39 @@ def tell_outcome(provenance: Mapping[str, Any]) -> None:
     if passes and passes[0]["dev_score"] is not None:
         best = provenance["best_pass"]
         say(f"best development score {passes[best - 1]['dev_score']:.2f}, in pass {best}")
+
+
+@contextmanager
+def streaming(log: Path | None) -> Iterator[Callable[..., None]]:
+    """Show how a stream is learned: a line that changes where a person looks, else one a save."""
+    from rich.console import Console
+
+    with ExitStack() as stack:
+        file = stack.enter_context(JsonLog(log)) if log else None
+        status = None
+        if sys.stderr.isatty():
+            status = stack.enter_context(Console(stderr=True).status("waiting for the stream"))
+
+        def tell(progress: StreamProgress, *, saved: bool) -> None:
+            text = (
+                f"{progress.sentences:,} sentences  {progress.features:,} features  "
+                f"score {progress.score.score:.2f}  recently {progress.recent.score:.2f}"
+            )
+            if status is not None:
+                status.update(f"learning  [cyan]{text}[/]")
+            if saved and status is None:
+                say(f"{text}  saved")
+            if saved and file is not None:
+                figures = {
+                    "sentences": progress.sentences,
+                    "tokens": progress.tokens,
+                    "features": progress.features,
+                    "score": progress.score.score,
+                    "recent": progress.recent.score,
+                }
+                file.write("saved", figures)
+
+        yield tell
 
 
 class Lines(Callback):

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from adaptag.cli.options import (
+    EVERY,
     AlgorithmOption,
     CommentOption,
     ConvergeOption,
@@ -16,8 +17,12 @@ from adaptag.cli.options import (
     DocstartOption,
     EdgeCutoffOption,
     EdgeShareOption,
+    EveryOption,
+    FollowOption,
     FormatOption,
+    HashBitsOption,
     LogOption,
+    MaxFeaturesOption,
     PassesOption,
     PatienceOption,
     RichEdgesOption,
@@ -28,6 +33,7 @@ from adaptag.cli.options import (
 )
 from adaptag.cli.output import say
 from adaptag.cli.parameters import given_parameters, with_parameters
+from adaptag.errors import ParameterError
 
 __all__ = ["train"]
 
@@ -53,6 +59,16 @@ def train(
     rich_edges: RichEdgesOption = False,
     edge_cutoff: EdgeCutoffOption = 1,
     edge_share: EdgeShareOption = 1.0,
+    hash_bits: HashBitsOption = None,
+    stream: Annotated[
+        bool,
+        typer.Option(
+            "--stream", help="Learn in one pass over a stream of any length; see adaptag learn."
+        ),
+    ] = False,
+    max_features: MaxFeaturesOption = None,
+    every: EveryOption = EVERY,
+    follow: FollowOption = False,
     start: Annotated[
         Path | None,
         typer.Option("--from", help="Start from this model; new features and labels are added."),
@@ -73,17 +89,54 @@ def train(
 ) -> None:
     """Train a model on a column file: one token a line, the label in the last column.
 
-    Ctrl-C stops training and saves the model reached so far.
+    Standard input is read to its end before training starts; with --stream it is learned as it
+    comes in. Ctrl-C stops training and saves the model reached so far.
     """
     from adaptag import api
+    from adaptag.cli.learn import learn_from
     from adaptag.cli.progress import log_end, tell_outcome, watched, working
     from adaptag.decoding.model import Model
     from adaptag.storage.files import check_writable
+    from adaptag.streams.trainer import StreamTrainer
 
     written = file_format(format, separator, comment, skip_docstart)
     given = given_parameters(algorithm, parameters)
+    for_all_data = {
+        "--dev": dev,
+        "--passes": passes,
+        "--converge": converge,
+        "--cutoff": cutoff != 1,
+        "--rich-edges": rich_edges,
+        "--edge-cutoff": edge_cutoff != 1,
+        "--edge-share": edge_share != 1,
+        "--seed": seed is not None,
+        "--from": start,
+        "--resume": resume,
+        "--checkpoint": checkpoint,
+    }
+    for_streams = {"--max-features": max_features, "--follow": follow, "--every": every != EVERY}
+    for option, wanted in (for_all_data if stream else for_streams).items():
+        if wanted:
+            raise ParameterError(f"{option} {'has no place with' if stream else 'needs'} --stream")
     for path in filter(None, [model, log, checkpoint]):
         check_writable(path)
+    if stream:
+        learn_from(
+            data,
+            model,
+            StreamTrainer(
+                template,
+                algorithm=algorithm,
+                max_features=max_features,
+                hash_bits=hash_bits,
+                parameters=given,
+            ),
+            format=written,
+            every=every,
+            follow=follow,
+            log=log,
+        )
+        return
     origin = None if start is None else Model.load(start)
     begin = time.perf_counter()
     with working(f"reading {data}"):
@@ -94,6 +147,7 @@ def train(
             rich_edges=rich_edges,
             edge_cutoff=edge_cutoff,
             edge_share=edge_share,
+            hash_bits=hash_bits,
             start=origin,
             format=written,
         )

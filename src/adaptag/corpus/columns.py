@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnCorpus", "ColumnFormat"]
 
+WAIT = 0.2  # seconds until a file is looked at again
 SEPARATORS = {"auto": "", "tab": "\t", "space": " "}
 
 
@@ -105,12 +107,21 @@ class ColumnCorpus:
         path: PathLike,
         format: ColumnFormat | None = None,  # noqa: A002
         size: int = 1 << 23,
+        *,
+        follow: bool = False,
     ) -> Iterator[ColumnCorpus]:
-        """Read a file of any length in parts of about ``size`` bytes, whole sentences each."""
+        """Read a file of any length in parts of up to ``size`` bytes, whole sentences each.
+
+        A pipe is read as it comes in. With ``follow`` the end of the file is not the end: it waits
+        for more to be written.
+        """
         reader, rest, found = _Reader(shown(path), format), b"", False
         with open_bytes(path) as file:
             while True:
-                block = file.read(size)
+                block = file.read1(size) if hasattr(file, "read1") else file.read(size)
+                if not block and follow:
+                    time.sleep(WAIT)
+                    continue
                 rest += block
                 end = _last_blank_line(rest) if block else len(rest)
                 if end > 0:

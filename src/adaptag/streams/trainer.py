@@ -192,16 +192,18 @@ class StreamTrainer:
             raise ModelError("the stream has not begun: there is no model yet")
         index = self._index.snapshot()
         layout = core.Layout(len(self._labels), *index.n_of_kind)
+        before = self.start.provenance if isinstance(self.start, Model) else {}
+        went_on = "stream" in before  # then it is one stream, and one history
         provenance = {
             "adaptag": __version__,
             "algorithm": self._algorithm.name,
             "parameters": self._parameters,
-            "sentences": self.progress.sentences,
-            "tokens": self.progress.tokens,
+            "sentences": self.progress.sentences + (int(before["sentences"]) if went_on else 0),
+            "tokens": self.progress.tokens + (int(before["tokens"]) if went_on else 0),
             "stream": {"pass_size": self._pass_size, "score": self.progress.score.score},
         }
-        if isinstance(self.start, Model):
-            provenance["start"] = dict(self.start.provenance)
+        if before:
+            provenance["start"] = before.get("start") if went_on else dict(before)
         return Model(
             self._labels,
             index,
