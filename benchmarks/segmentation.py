@@ -162,7 +162,8 @@ def tune_words(corpus: SegmentedCorpus) -> None:
         trained = train(kept, ROWS[-1], CHOSEN["+ ADF"])
         gold, texts = held_out.words(), held_out.texts()
         for rare, new in itertools.product(RARE_WEIGHTS, NEW_WEIGHTS):
-            model = replace(trained, rare_weight=rare)
+            parts = trained.tags, trained.index, trained.weights
+            model = Segmenter.of(*parts, rare_weight=rare)
             found = detect(model, texts, weight=new).segmentation if new else model.cut_all(texts)
             scores.setdefault((rare, new), []).append(evaluate_segmentation(gold, found).f1)
     head = ["Rare words", *(f"new words {new}" if new else "no detection" for new in NEW_WEIGHTS)]

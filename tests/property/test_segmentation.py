@@ -28,9 +28,9 @@ def segmenter_of(tags, fold):
     sentences = [[str(w) for w in rng.choice(WORDS, 8)] for _ in range(12)]
     corpus = SegmentedCorpus.from_sentences(sentences)
     index = CharacterIndex.build(corpus, CharacterFeatures(fold=fold))
-    empty = Segmenter(tags, index, np.zeros(0, np.float32))
+    empty = Segmenter.of(tags, index, np.zeros(0, np.float32))
     weights = rng.normal(0, 1, empty.layout.n_weights).astype(np.float32)
-    return Segmenter(tags, index, weights)
+    return Segmenter.of(tags, index, weights)
 
 
 @pytest.fixture(scope="module", params=zip(TAG_SETS, FOLDS, strict=True), ids=list(TAG_SETS))
@@ -65,7 +65,7 @@ def test_words_with_probabilities_are_the_same_words(segmenter, text):
 @FAST
 @given(text=FAMILIAR, weights=DICTIONARIES)
 def test_words_of_the_user_change_no_text(segmenter, text, weights):
-    other = Segmenter(segmenter.tags, segmenter.index, segmenter.weights)
+    other = Segmenter.of(segmenter.tags, segmenter.index, segmenter.weights)
     other.dictionary.add(weights)
     words = other.cut(text)
     assert "".join(words) == text

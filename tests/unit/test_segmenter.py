@@ -9,7 +9,6 @@ import itertools
 import json
 import math
 import pickle
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,17 +50,17 @@ def trained():
 @pytest.fixture
 def segmenter(trained):
     """The trained segmenter with a dictionary of its own."""
-    return Segmenter(trained.tags, trained.index, trained.weights, trained.provenance)
+    return Segmenter.of(trained.tags, trained.index, trained.weights, trained.provenance)
 
 
 def random_segmenter(seed, tags="bie", *, scale=1.0, **features):
     train = without_empty(random_sentences(seed, LETTERS, n=20, longest=4))
     given = {"fold": "none", "word_cutoff": 1} | features
     index = CharacterIndex.build(SegmentedCorpus.from_sentences(train), CharacterFeatures(**given))
-    found = Segmenter(tags, index, np.zeros(0, np.float32))
+    found = Segmenter.of(tags, index, np.zeros(0, np.float32))
     rng = np.random.default_rng(seed)
     weights = rng.normal(0, scale, found.layout.n_weights).astype(np.float32)
-    return Segmenter(tags, index, weights)
+    return Segmenter.of(tags, index, weights)
 
 
 def scores_of(segmenter, text):
@@ -390,7 +389,8 @@ def test_words_too_rare_for_features_are_preferred_a_little():
     with_words = Segmenter.train(train, passes=2)
     text = "他在大上海，我在东海学院的大门口，在北京"
     wanted = with_words.words(text)
-    without = replace(with_words, rare_weight=0.0)
+    parts = with_words.tags, with_words.index, with_words.weights
+    without = Segmenter.of(*parts, rare_weight=0.0)
     assert without.words(text) != wanted
     weights = dict.fromkeys(["大上海", "东海学院的大门口"], 1.5)  # "我" has one character
     without.dictionary.add(weights)
@@ -607,7 +607,7 @@ def test_a_new_word_is_preferred_from_then_on(finder):
     texts = ["我东海去", "山东海"]
     found = finder.new_words(texts)
     weight = WEIGHT * 2 * (finder.words(texts[0])[1].probability - 0.5)
-    other = Segmenter(finder.tags, finder.index, finder.weights)
+    other = Segmenter.of(finder.tags, finder.index, finder.weights)
     other.dictionary.add({"东海": weight})
     assert found.segmentation == other.cut_all(texts)
     new = next(word for word in found.new_words if word.text == "东海")
@@ -615,7 +615,7 @@ def test_a_new_word_is_preferred_from_then_on(finder):
 
 
 def test_words_of_the_dictionary_are_not_new(finder):
-    other = Segmenter(finder.tags, finder.index, finder.weights)
+    other = Segmenter.of(finder.tags, finder.index, finder.weights)
     other.dictionary.add("东海")
     found = other.new_words(["我东海去"])
     assert (found.new_words, found.rounds) == ([], 1)
@@ -820,9 +820,9 @@ def test_weights_beyond_all_measure_are_refused(weight):
 
 def test_weights_must_fit(trained):
     with pytest.raises(ValueError, match="the weights do not fit the tables of the segmenter"):
-        Segmenter("bmes", trained.index, trained.weights).cut("我")
+        Segmenter.of("bmes", trained.index, trained.weights).cut("我")
     with pytest.raises(AdaptagError):
-        Segmenter("x", trained.index, trained.weights).cut("我")
+        Segmenter.of("x", trained.index, trained.weights).cut("我")
 
 
 def test_a_copy_leaves_the_dictionary_behind(segmenter):
@@ -839,3 +839,84 @@ def test_forced_words_hold_across_windows(segmenter):
     cut = segmenter.cut("我" * 12_001)
     assert cut[:-1] == ["我我我"] * 4000
     assert "".join(cut) == "我" * 12_001
+
+
+# ---- the conventions of estimators --------------------------------------------------------------
+
+WORDS = [["我们", "在", "北京"], ["他们", "在", "上海"], ["北京", "很", "大"]] * 4
+TEXTS = ["".join(words) for words in WORDS]
+
+
+def test_fit_predict_and_score():
+    found = Segmenter(passes=5).fit(TEXTS, WORDS)
+    assert found.predict(TEXTS) == WORDS
+    assert found.score(TEXTS, WORDS) == found.score(WORDS) == 1.0
+    assert found.predict(["我们 在\n北京"]) == [["我们", "在", "北京"]]
+    same = Segmenter.train(WORDS, passes=5)
+    assert (found.weights == same.weights).all()
+
+
+def test_words_that_do_not_give_the_text():
+    with pytest.raises(CorpusError, match="text 2: its words do not give the text"):
+        Segmenter().fit(TEXTS[:2], [WORDS[0], WORDS[0]])
+    with pytest.raises(ParameterError, match="1 segmentations for 2 texts"):
+        Segmenter().fit(TEXTS[:2], WORDS[:1])
+    with pytest.raises(CorpusError, match="text 1 is a list"):
+        Segmenter().fit([["我们"]], [["我们"]])
+
+
+def test_what_is_not_trained_cannot_cut():
+    with pytest.raises(ModelError, match="not trained yet"):
+        Segmenter().cut("我们")
+    with pytest.raises(AttributeError):
+        Segmenter().nothing  # noqa: B018
+
+
+def test_partial_fit():
+    found = Segmenter()
+    for _ in range(6):
+        found.partial_fit(WORDS)
+    assert found.predict(TEXTS) == WORDS
+    assert found.provenance["sentences"] == 6 * len(WORDS)
+    before = found.weights
+    found.partial_fit([["北", "京"]] * 30)
+    assert (found.weights != before).any()
+    assert found.predict(["北京"]) == [["北", "京"]]
+    with pytest.raises(ParameterError, match="lbfgs needs all data at once"):
+        Segmenter(algorithm="lbfgs").partial_fit(WORDS)
+
+
+def test_partial_fit_in_parts_is_that_of_all():
+    whole, parts = (Segmenter(passes=1).fit(WORDS) for _ in range(2))
+    whole.partial_fit(WORDS)
+    for first in range(0, len(WORDS), 3):
+        parts.partial_fit(WORDS[first : first + 3])
+    assert (whole.weights == parts.weights).all()
+
+
+def test_partial_fit_after_fit_starts_from_its_weights():
+    found = Segmenter(passes=3).fit(WORDS)
+    before = found.weights.copy()
+    found.partial_fit(WORDS[:1])
+    assert 0 < np.abs(found.weights - before).max() < 1
+
+
+def test_pickles_keep_arguments():
+    found = Segmenter(passes=3, rare_weight=0.5, parameters={"rate": 0.2})
+    assert pickle.loads(pickle.dumps(found)).get_params() == found.get_params()
+    found.fit(WORDS)
+    again = pickle.loads(pickle.dumps(found))
+    assert again.get_params() == found.get_params()
+    assert again.predict(TEXTS) == WORDS
+
+
+def test_scikit_learn_takes_it():
+    model_selection = pytest.importorskip("sklearn.model_selection")
+    base = pytest.importorskip("sklearn.base")
+    found = base.clone(Segmenter("bies", passes=2).fit(WORDS))
+    assert (found.tags, found.passes) == ("bies", 2)
+    search = model_selection.GridSearchCV(found, {"passes": [1, 4]}, cv=2, n_jobs=2)
+    assert search.fit(TEXTS, WORDS).best_score_ > 0.9
+    assert search.best_estimator_.predict(TEXTS) == WORDS
+    with pytest.raises(ParameterError, match="unknown parameter 'pass'"):
+        found.set_params(**{"pass": 1})

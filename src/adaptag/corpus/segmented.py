@@ -90,6 +90,14 @@ class SegmentedCorpus:
         """Characters of all sentences."""
         return len(self.codes)
 
+    def sizes(self) -> dict[str, int]:
+        """How much there is, by name."""
+        return {
+            "sentences": len(self),
+            "characters": self.n_characters,
+            "words": self.n_words,
+        }
+
     @property
     def n_words(self) -> int:
         """Words of all sentences."""

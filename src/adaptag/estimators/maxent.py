@@ -22,11 +22,10 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from adaptag._native import core
 from adaptag.dataset.matrix import matrix_examples, merge_equal
 from adaptag.estimators.parameters import given_parameters
-from adaptag.streams.trainer import PASS_SIZE
 from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.callbacks import Callback, EarlyStopping
 from adaptag.training.loop import fit as fit_weights
-from adaptag.training.online import Trainer
+from adaptag.training.online import PASS_SIZE, Trainer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -23,7 +23,7 @@ from adaptag.features.index import FeatureIndex, check_corpus
 from adaptag.features.template import Template
 from adaptag.model.growth import transplant, transplant_state
 from adaptag.training.algorithms import algorithm as find_algorithm
-from adaptag.training.online import Trainer
+from adaptag.training.online import PASS_SIZE, Trainer
 from adaptag.version import __version__
 
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "StreamTrainer", "corpus_of"]
 
-PASS_SIZE = 10_000
 PART = 500
 GENERAL = "general"  # the template, unless given
 RECENT = 20  # parts that the recent score is of

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
     from adaptag.dataset.encoded import Examples
     from adaptag.training.declarations import Algorithm, Value
 
-__all__ = ["Trainer"]
+__all__ = ["PASS_SIZE", "Trainer"]
+
+PASS_SIZE = 10_000  # sentences that count as a pass where the data comes in parts
 
 
 class Trainer:
