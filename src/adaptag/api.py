@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.columns import ColumnCorpus
+from adaptag.corpus.tables import TAGS, is_table, sentences_and_labels
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model
 from adaptag.errors import CorpusError, ParameterError, unknown
@@ -27,11 +28,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adaptag.corpus.columns import ColumnFormat
+    from adaptag.corpus.tables import Table
     from adaptag.features.index import Corpus
     from adaptag.storage.files import PathLike
 
     Token = str | Sequence[str]
-    Data = PathLike | Corpus | Dataset | Iterable[Iterable[Token]]
+    Data = PathLike | Corpus | Dataset | Table | Iterable[Iterable[Token]]
     Format = ColumnFormat | str | None
 
 __all__ = ["encode", "evaluate", "evaluate_file", "evaluate_model", "read", "train"]
@@ -67,8 +69,10 @@ def train(
 
     Args:
         data: the training data: a column file (the label in the last column), a saved dataset, a
-            corpus that was read, a dataset that was encoded, or sentences of tokens, the label last
-            in each token unless ``labels`` are given.
+            corpus that was read, a dataset that was encoded, sentences of tokens, the label last
+            in each token unless ``labels`` are given, or a table: a data frame of pandas or polars,
+            a ``datasets.Dataset``, with a list in the column ``tokens`` and one in ``tags``,
+            ``ner_tags`` or ``labels`` of each row.
         labels: the labels of sentences given as Python data, one list a sentence.
         template: a preset's name, a file, the text of a template, or a ``Template``; the
             preset ``general`` unless given.
@@ -276,8 +280,12 @@ def _corpus(data: Data, format: Format) -> Corpus:  # noqa: A002
         return data
     if isinstance(data, (str, os.PathLike)):
         return read(data, format)
-    assert not isinstance(data, Dataset)
-    corpus = ColumnCorpus.from_sentences(data)
+    if is_table(data):
+        sentences, labels = sentences_and_labels(data)
+        if labels is None:
+            raise ParameterError(f"the table has no column of labels: {', '.join(TAGS)}")
+        data = _join(sentences, labels)
+    corpus = ColumnCorpus.from_sentences(cast("Iterable[Iterable[Token]]", data))
     if corpus.n_tokens == 0:
         raise ParameterError("the data holds no sentence")
     return corpus
@@ -286,9 +294,10 @@ def _corpus(data: Data, format: Format) -> Corpus:  # noqa: A002
 def _join(data: Data, labels: Iterable[Sequence[str]]) -> list[list[tuple[str, ...]]]:
     """Put each label behind its token's columns."""
     if isinstance(data, (str, os.PathLike, ColumnCorpus, AttributeCorpus, Dataset)):
-        raise ParameterError("labels go with sentences given as Python data")
+        raise ParameterError("labels go with sentences given as Python data, or with a table")
+    given = sentences_and_labels(data)[0] if is_table(data) else data
     joined = []
-    sentences, label_lists = list(data), list(labels)
+    sentences, label_lists = list(cast("Iterable[Iterable[Token]]", given)), list(labels)
     if len(sentences) != len(label_lists):
         raise ParameterError(f"{len(label_lists)} label sequences for {len(sentences)} sentences")
     for number, (sentence, names) in enumerate(zip(sentences, label_lists, strict=True), 1):
