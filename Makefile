@@ -35,6 +35,10 @@ bench-all: bench .venv/.batch
 	$(BIN)/python benchmarks/segmentation.py
 	$(BIN)/python benchmarks/segmentation_speed.py
 	$(BIN)/python benchmarks/documents.py
+	$(BIN)/python benchmarks/sentiment.py
+	$(BIN)/python benchmarks/one_pass.py
+	$(BIN)/python benchmarks/dictionaries.py
+	$(BIN)/python benchmarks/streams.py
 
 docs: .venv/.docs
 	$(BIN)/mkdocs build --strict
@@ -55,7 +59,7 @@ clean:
 	touch $@
 
 .venv/.batch: .venv/.built
-	$(BIN)/pip install --quiet --no-build-isolation --editable ".[batch]"
+	$(BIN)/pip install --quiet --no-build-isolation --editable ".[batch,sklearn]"
 	touch $@
 
 .venv/.test: .venv/.built

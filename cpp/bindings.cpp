@@ -599,6 +599,7 @@ class PyTraining {
     }
     return as_tuple(totals);
   }
+  void sync() { training_->sync(); }
   void read(Out<float> out) {
     check_weights(layout_, out.size());
     nb::gil_scoped_release release;
@@ -933,6 +934,7 @@ NB_MODULE(ADAPTAG_MODULE, m) {
            "shadow"_a.noconvert(), "rows"_a.noconvert(), "clock"_a.noconvert(), "n"_a.none())
       .def("run", &PyTraining::run, "dataset"_a, "order"_a.noconvert(),
            "best"_a.noconvert().none() = nb::none())
+      .def("sync", &PyTraining::sync)
       .def("read", &PyTraining::read, "out"_a.noconvert());
   m.def("objective", &py_objective, "layout"_a, "dataset"_a, "weights"_a.noconvert(),
         "gradient"_a.noconvert().none(), "threads"_a);

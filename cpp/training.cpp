@@ -4,6 +4,7 @@
 #include <string>
 #include <type_traits>
 
+#include "trainers/adf_binary.hpp"
 #include "trainers/registry.hpp"
 
 namespace adaptag {
@@ -31,6 +32,9 @@ std::unique_ptr<Training> make(const Declaration& d, Values values, const Task& 
   const State<Row, Clock> state{arrays.weights.data(), arrays.shadow.data(),
                                 reinterpret_cast<Row*>(arrays.rows.data()),
                                 reinterpret_cast<Clock*>(arrays.clock.data())};
+  if constexpr (std::is_same_v<A, Adf>)
+    if (BinaryAdf::fits(task.layout, task.batch))
+      return std::make_unique<BinaryAdf>(task, state, A(values, task, state));
   return with_width(task.layout.width, [&]<int W>() -> std::unique_ptr<Training> {
     return std::make_unique<TrainingWith<A, W>>(task, state.weights, A(values, task, state));
   });

@@ -17,6 +17,8 @@ class Training {
   virtual Totals run(const Dataset& data, std::span<const uint32_t> order, int32_t* best) = 0;
   // The weights as the user gets them; changes nothing.
   virtual void read(float* out) = 0;
+  // Brings Python's arrays up to date, where the run keeps some of its own.
+  virtual void sync() {}
 };
 
 // The arrays of a run, which Python owns.

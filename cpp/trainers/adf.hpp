@@ -16,7 +16,9 @@
 #pragma once
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstddef>
 #include <vector>
 
 #include "trainer.hpp"
@@ -53,6 +55,66 @@ class Adf {
             ""};
   }
 
+  // What has happened up to update t, as plain numbers: a loop that brings rows up to it is one
+  // that compilers turn into vector code.
+  struct Elapsed {
+    int32_t t, q, closed, window_begin;
+    double windows_per_update;
+    float c, lambda, alpha, range, windows_per_sample, log_alpha, g1, g2, g3;
+
+    // Brings a row up to update t and counts it there; returns the scale of its weights.
+    [[gnu::always_inline]] inline float catch_up(uint32_t* row) const {
+      static_assert(sizeof(Row) == 16 && offsetof(Row, count) == 4 && offsetof(Row, pending) == 12);
+      const float rate = std::bit_cast<float>(row[0]), pending = std::bit_cast<float>(row[3]);
+      const auto count = int32_t(row[1]), stamp = int32_t(row[2]);
+      const int32_t last = stamp == 0 ? 0 : stamp - 1;  // when it was touched
+      const bool inside = last >= window_begin;
+      const float open = rate == 0.0f ? c : rate;
+      const int32_t first = int32_t((double(last) + 0.5) * windows_per_update) + 1;
+      const int32_t missed = closed - first < 0 ? 0 : closed - first;
+      const float u = float(count) * windows_per_sample;
+      const float shut = above_zero(open * (alpha - (u < 1.0f ? u : 1.0f) * range));
+      const float power = exp(float(missed) * log_alpha);  // tables are slow in vector code
+      const float now = above_zero(shut * power);
+      const float x = lambda * shut;
+      const float over = x * ((1 - power) * g1 + x * ((1 - power * power) * g2 +
+                                                      x * (1 - power * power * power) * g3));
+      const float outside = float(first * q - last) * shrink(open) + float(q) * over +
+                            float(t - window_begin) * shrink(now);
+      const float p = pending + (inside ? float(t - last) * shrink(open) : outside);
+      row[0] = std::bit_cast<uint32_t>(inside ? open : now);
+      row[1] = uint32_t((inside ? count : 0) + 1);
+      row[2] = uint32_t(t + 1);
+      row[3] = std::bit_cast<uint32_t>(p);
+      return pending_scale(p);
+    }
+
+    // e^x for x ≤ 0, as in simd.hpp.
+    [[gnu::always_inline]] static inline float exp(float x) {
+      x = x > -87.0f ? x : -87.0f;
+      const float shifted = x * 1.44269504f + 12582912.0f;
+      const float n = shifted - 12582912.0f;
+      const float f = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+      float p = f * 1.9875691500e-4f + 1.3981999507e-3f;
+      p = p * f + 8.3334519073e-3f;
+      p = p * f + 4.1665795894e-2f;
+      p = p * f + 1.6666665459e-1f;
+      p = p * f + 5.0000001201e-1f;
+      p = p * (f * f) + f + 1.0f;
+      return std::bit_cast<float>(std::bit_cast<int32_t>(p) +
+                                  (std::bit_cast<int32_t>(shifted) << 23));
+    }
+
+   private:
+    [[gnu::always_inline]] static inline float above_zero(float rate) {
+      return rate > 1e-37f ? rate : 1e-37f;
+    }
+    [[gnu::always_inline]] inline float shrink(float rate) const {
+      const float x = lambda * rate;
+      return x * (1.0f + x * (0.5f + x * (1.0f / 3)));
+    }
+  };
+
   Adf(Values v, const Task& task, State<Row, Clock> state)
       : c_(v[0]),
         alpha_(v[2]),
@@ -79,12 +141,8 @@ class Adf {
     t_ = uint32_t(state_.clock->step);
     closed_ = t_ > 0 ? (t_ - 1) / q_ : 0;
     window_begin_ = closed_ * q_;
-    while (alpha_powers_.size() <= closed_) {
-      const double power = std::pow(alpha_, double(alpha_powers_.size()));
-      alpha_powers_.push_back(power);
-      powers_.push_back(float(power));
-      sums_.push_back(float((1.0 - power) * geometric_[1]));
-    }
+    while (alpha_powers_.size() <= closed_)
+      alpha_powers_.push_back(std::pow(alpha_, double(alpha_powers_.size())));
   }
   void end() { ++state_.clock->step; }
   void prefetch(uint32_t id) const { __builtin_prefetch(state_.rows + id, 1); }
@@ -110,8 +168,9 @@ class Adf {
   }
 
   bool closes() const { return t_ > 0 && t_ % q_ == 0; }
-  void close(uint32_t id) {
-    if (state_.rows[id].count > 0) close_window(state_.rows[id]);  // 0: done already
+  void close(uint32_t id) { close(state_.rows[id]); }
+  void close(Row& row) const {
+    if (row.count > 0) close_window(row);  // 0: done already
   }
 
   template <class Ops>
@@ -119,6 +178,23 @@ class Adf {
     const float rate = state_.rows[id].rate;
     add_block(ops, state_.weights + i, delta, n,
               rate / ((1.0f - float(lambda_) * rate) * scale(id)) * value);
+  }
+
+  Elapsed elapsed() const {
+    return {int32_t(t_),
+            int32_t(q_),
+            int32_t(closed_),
+            int32_t(window_begin_),
+            windows_per_update_,
+            float(c_),
+            float(lambda_),
+            float(alpha_),
+            float(alpha_ - beta_),
+            float(windows_per_sample_),
+            float(std::log(alpha_)),
+            float(geometric_[1]),
+            float(geometric_[2]),
+            float(geometric_[3])};
   }
 
   // A sentence of one token and an update of its own: all its rows at once. Plain loops over
@@ -132,50 +208,49 @@ class Adf {
   template <class Ops, class Coming>
   void score_all(const Ops& ops, const Sentence& s, float* out, Coming&& coming) {
     const Firings all(s);
-    fired_.resize(all.n + 1);
-    for (size_t k = 0; k < all.n; ++k) fired_.load(k, state_.rows[all.ids[k]]);
-    if (all.always) fired_.load(all.n, state_.rows[s.always]);
-    catch_up_all(all.n + all.always);
-    const float *const rate = fired_.rate.data(), *const pending = fired_.pending.data();
-    const float* const scale = fired_.scale.data();
-    const uint32_t *const count = fired_.count.data(), stamp = t_ + 1;
-    Row* const rows = state_.rows;
-    float* const weights = state_.weights;
-    auto sum = Ops::load(out);
-    const auto add = [&](size_t k, uint32_t id, float value) {
-      float* const w = weights + id * size_t(ops.width());
-      if (pending[k] > largest_pending) [[unlikely]]
-        apply_pending(ops, k, id, w);
-      rows[id] = {rate[k], count[k], stamp, pending[k]};
-      sum += Ops::load(w) * (scale[k] * value);
+    const size_t n = all.n + all.always, w = ops.width();
+    if (fired_.size() < n) fired_.resize(n);
+    if (scale_.size() < n) scale_.resize(n);
+    for (size_t k = 0; k < all.n; ++k) fired_[k] = state_.rows[all.ids[k]];
+    if (all.always) fired_[all.n] = state_.rows[s.always];
+    catch_up_all(n);
+    const auto add = [&](size_t k, uint32_t id, float value, auto& sum) {
+      float* const weights = state_.weights + id * w;
+      if (fired_[k].pending > largest_pending) [[unlikely]]
+        apply_pending(ops, k, id, weights);
+      state_.rows[id] = fired_[k];
+      sum += Ops::load(weights) * (scale_[k] * value);
     };
-    for (size_t k = 0; k < all.n; ++k) {
-      coming.next_state();
-      add(k, all.ids[k], all.values ? all.values[k] : 1.0f);
-    }
-    if (all.always) add(all.n, s.always, 1.0f);
-    Ops::store(out, sum);
+    typename Ops::V sums[4] = {Ops::load(out)};  // several: one would wait for itself
+    size_t k = 0;
+    for (; k + 4 <= all.n; k += 4)
+      for (size_t j = 0; j < 4; ++j) {
+        coming.next_state();
+        add(k + j, all.ids[k + j], all.value(k + j), sums[j]);
+      }
+    for (; k < all.n; ++k) add(k, all.ids[k], all.value(k), sums[0]);
+    if (all.always) add(all.n, s.always, 1.0f, sums[0]);
+    Ops::store(out, (sums[0] + sums[1]) + (sums[2] + sums[3]));
   }
 
   template <class Ops, class Coming>
   void update_all(const Ops& ops, const Sentence& s, const float* delta, Coming&& coming) {
     const Firings all(s);
+    const size_t n = all.n + all.always, w = ops.width();
     if (closes()) {
-      for (size_t k = 0; k < all.n; ++k) fired_.rate[k] = state_.rows[all.ids[k]].rate;
-      if (all.always) fired_.rate[all.n] = state_.rows[s.always].rate;
+      for (size_t k = 0; k < all.n; ++k) fired_[k].rate = state_.rows[all.ids[k]].rate;
+      if (all.always) fired_[all.n].rate = state_.rows[s.always].rate;
     }
     const auto lambda = float(lambda_);
-    const float* const rate = fired_.rate.data();
-    float* const step = fired_.scale.data();
-    for (size_t k = 0; k < all.n + all.always; ++k)
-      step[k] = rate[k] / ((1.0f - lambda * rate[k]) * step[k]) * s.weight;
+    float* const step = scale_.data();
+    for (size_t k = 0; k < n; ++k)
+      step[k] = fired_[k].rate / ((1.0f - lambda * fired_[k].rate) * step[k]) * s.weight;
     if (all.values)
       for (size_t k = 0; k < all.n; ++k) step[k] *= all.values[k];
     const auto d = Ops::load(delta);
-    float* const weights = state_.weights;
     const auto add = [&](size_t k, uint32_t id) {
-      float* const w = weights + id * size_t(ops.width());
-      Ops::store(w, Ops::load(w) + d * step[k]);
+      float* const weights = state_.weights + id * w;
+      Ops::store(weights, Ops::load(weights) + d * step[k]);
     };
     for (size_t k = 0; k < all.n; ++k) {
       coming.next_weights();
@@ -197,24 +272,6 @@ class Adf {
  private:
   static constexpr int max_order = 8;
 
-  // The rows of one sentence.
-  struct Fired {
-    std::vector<float> rate, pending, scale;
-    std::vector<uint32_t> count, touched;
-
-    void resize(size_t n) {
-      if (n <= rate.size()) return;
-      for (auto* v : {&rate, &pending, &scale}) v->resize(n);
-      for (auto* v : {&count, &touched}) v->resize(n);
-    }
-    void load(size_t k, const Row& row) {
-      rate[k] = row.rate;
-      count[k] = row.count;
-      touched[k] = row.stamp == 0 ? 0 : row.stamp - 1;
-      pending[k] = row.pending;
-    }
-  };
-
   // What fires in a sentence of one token.
   struct Firings {
     const uint32_t* ids;
@@ -227,56 +284,23 @@ class Adf {
           values(s.values ? s.values + s.offsets[0] : nullptr),
           n(s.offsets[1] - s.offsets[0]),
           always(s.always != no_predicate) {}
+    float value(size_t k) const { return values ? values[k] : 1.0f; }
   };
 
   template <class Ops>
   void apply_pending(const Ops& ops, size_t k, uint32_t id, float* weights) {
-    if (state_.rows[id].stamp != t_ + 1) ops.scale(weights, std::exp(-fired_.pending[k]));
-    fired_.pending[k] = 0;
-    fired_.scale[k] = 1;
+    if (state_.rows[id].stamp != t_ + 1) ops.scale(weights, std::exp(-fired_[k].pending));
+    fired_[k].pending = 0;
+    scale_[k] = 1;
   }
 
-  // As catch_up, for n rows, and counts them.
+  // As catch_up, for the first n of fired_, which it also counts; and their scales.
   void catch_up_all(size_t n) {
-    float *rate = fired_.rate.data(), *pending = fired_.pending.data();
-    float* scale = fired_.scale.data();
-    uint32_t *count = fired_.count.data(), *touched = fired_.touched.data();
-    const float *power_of = powers_.data(), *sum_of = sums_.data();
-    const auto t = int32_t(t_), q = int32_t(q_), closed_now = int32_t(closed_);
-    const auto window_begin = int32_t(window_begin_);
-    const auto c = float(c_), lambda = float(lambda_), alpha = float(alpha_);
-    const auto range = float(alpha_ - beta_), per_sample = float(windows_per_sample_);
-    const double per_update = windows_per_update_;
-    const auto g2 = float(geometric_[2]), g3 = float(geometric_[3]);
-    constexpr float third = 1.0f / 3;
+    auto* const fields = reinterpret_cast<uint32_t*>(fired_.data());  // [n, 4]
+    float* const scale = scale_.data();
+    const Elapsed elapsed = this->elapsed();
 #pragma omp simd
-    for (int k = 0; k < int(n); ++k) {
-      const auto last = int32_t(touched[k]), fired = int32_t(count[k]);
-      const float open = rate[k] == 0.0f ? c : rate[k];
-      const float x_open = lambda * open;
-      const float shrink_open = x_open * (1.0f + x_open * (0.5f + x_open * third));
-      const int32_t closed = int32_t((double(last) + 0.5) * per_update) + 1;
-      const int32_t behind = closed_now - closed;
-      const int32_t missed = behind < 0 ? 0 : behind;
-      const float u = float(fired) * per_sample;
-      const float shut = open * (alpha - (u < 1.0f ? u : 1.0f) * range);
-      const float after = shut > 1e-37f ? shut : 1e-37f;
-      const float x = lambda * after, power = power_of[missed], sum = sum_of[missed];
-      const float decayed = after * power;
-      const float now = decayed > 1e-37f ? decayed : 1e-37f;
-      const float x_now = lambda * now;
-      const float over =
-          float(closed * q - last) * shrink_open +
-          float(q) * (x * sum + x * x * (1 - power * power) * g2 +
-                      x * x * x * (1 - power * power * power) * g3) +
-          float(t - window_begin) * (x_now * (1.0f + x_now * (0.5f + x_now * third)));
-      const float within = float(t - last) * shrink_open;
-      rate[k] = last >= window_begin ? open : now;
-      count[k] = uint32_t((last >= window_begin ? fired : 0) + 1);
-      const float p = pending[k] + (last >= window_begin ? within : over);
-      pending[k] = p;
-      scale[k] = pending_scale(p);
-    }
+    for (int k = 0; k < int(n); ++k) scale[k] = elapsed.catch_up(fields + 4 * k);
   }
 
   static double window(double given, size_t n_samples) {
@@ -304,7 +328,7 @@ class Adf {
     row.pending += pending;
   }
 
-  void close_window(Row& row) {
+  void close_window(Row& row) const {
     const double u = row.count * windows_per_sample_;
     decay(row, alpha_ - std::min(1.0, u) * (alpha_ - beta_));  // the first window has q + 1 samples
     row.count = 0;
@@ -339,11 +363,11 @@ class Adf {
   int order_ = 1;                      // terms of the series of −log(1 − x) that float32 can see
   double geometric_[max_order + 1]{};  // 1 / (k (1 − α^k))
   std::vector<double> alpha_powers_;   // α^m
-  std::vector<float> powers_, sums_;   // the same, and (1 − α^m) / (1 − α)
-  Fired fired_;
-  uint32_t t_ = 0;             // the current update
-  uint32_t closed_ = 0;        // windows closed before the current update is counted
-  uint32_t window_begin_ = 0;  // first update of the open window
+  std::vector<Row> fired_;             // the rows of a sentence of one token
+  std::vector<float> scale_;           // theirs, then the sizes of their steps
+  uint32_t t_ = 0;                     // the current update
+  uint32_t closed_ = 0;                // windows closed before the current update is counted
+  uint32_t window_begin_ = 0;          // first update of the open window
 };
 
 }  // namespace adaptag

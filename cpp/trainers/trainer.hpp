@@ -256,7 +256,7 @@ inline void check_shrink(double x) {
 }
 
 // exp(−p) for p ≤ largest_pending, exact to float32.
-inline float pending_scale(float p) {
+[[gnu::always_inline]] inline float pending_scale(float p) {
   return 1.0f - p * (1.0f - p * (0.5f - p * (1.0f / 6 - p * (1.0f / 24))));
 }
 

@@ -203,7 +203,9 @@ def encode(
     corpus = _corpus(data if labels is None else _join(data, labels), format)
     if start is not None:
         if template is not None or rich_edges or hash_bits is not None:
-            raise ParameterError("the model to start from has its template and features already")
+            raise ParameterError(
+                "the model to start from has its template already, and its features"
+            )
         return Dataset.grow(corpus, start.index, start.labels, cutoff, edges)
     if isinstance(corpus, AttributeCorpus):
         chosen = Template.for_attributes()

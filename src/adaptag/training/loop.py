@@ -47,7 +47,7 @@ class Result:
         best: the pass whose weights these are.
         stopped: why training ended: ``passes``, ``converged`` (the algorithm's own rule),
             ``callback`` or ``interrupt``.
-        checkpoint: all that is needed to go on later; batch algorithms have none.
+        keep: makes the checkpoint; batch algorithms have none.
     """
 
     algorithm: str
@@ -57,7 +57,12 @@ class Result:
     history: list[PassReport] = field(default_factory=list)
     best: int = 0
     stopped: str = "passes"
-    checkpoint: Checkpoint | None = None
+    keep: Callable[[], Checkpoint] | None = field(default=None, repr=False)
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """All that is needed to go on later; batch algorithms have none."""
+        return None if self.keep is None else self.keep()
 
     def provenance(self) -> dict[str, Any]:
         """How the weights came about, ready for JSON."""
@@ -164,7 +169,7 @@ class _Run:
         except KeyboardInterrupt:
             self.result.stopped = "interrupt"
         self.finish(trainer.current_weights())
-        self.result.checkpoint = Checkpoint(
+        self.result.keep = lambda: Checkpoint(
             self.chosen.name,
             self.result.parameters,
             self.result.seed,

@@ -27,7 +27,8 @@ class Trainer:
     """Weights, state arrays and the core's run over them.
 
     Attributes:
-        weights: as the algorithm keeps them: some of what it does may be put off.
+        weights: as the algorithm keeps them: some of what it does may be put off. To be written
+            before training starts; ``arrays`` gives them up to date.
         shadows: the algorithm's second number for each weight, by its name, where it has one.
         rows: state of each predicate.
         clock: state of the run.
@@ -99,6 +100,7 @@ class Trainer:
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """All that is needed to go on elsewhere, by name."""
+        self._run.sync()
         return {
             "weights": self.weights,
             "rows": _bytes(self.rows),
