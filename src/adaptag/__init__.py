@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from adaptag.decoding.model import Model as Model
     from adaptag.decoding.model import Segment as Segment
     from adaptag.errors import AdaptagError as AdaptagError
+    from adaptag.estimators import metrics as metrics
     from adaptag.estimators.crf import CRF as CRF
     from adaptag.estimators.maxent import MaxEntClassifier as MaxEntClassifier
     from adaptag.evaluation import Evaluation as Evaluation
@@ -38,9 +39,8 @@ if TYPE_CHECKING:
     from adaptag.training.callbacks import Callback as Callback
 
 _PLACES = {
-    "CRF": "adaptag.estimators.crf",
-    "StreamTrainer": "adaptag.streams.trainer",
     "AdaptagError": "adaptag.errors",
+    "CRF": "adaptag.estimators.crf",
     "Callback": "adaptag.training.callbacks",
     "ColumnFormat": "adaptag.corpus.columns",
     "Dataset": "adaptag.dataset.encoded",
@@ -49,21 +49,27 @@ _PLACES = {
     "Model": "adaptag.decoding.model",
     "Segment": "adaptag.decoding.model",
     "Segmenter": "adaptag.segmentation.segmenter",
+    "StreamTrainer": "adaptag.streams.trainer",
     "Template": "adaptag.features.template",
     "algorithms": "adaptag.training.algorithms",
     "encode": "adaptag.api",
     "evaluate": "adaptag.api",
     "evaluate_file": "adaptag.api",
     "evaluate_model": "adaptag.api",
+    "metrics": "adaptag.estimators",
     "read": "adaptag.api",
     "train": "adaptag.api",
 }
+
+_MODULES = {"metrics"}
 
 __all__ = sorted(_PLACES)
 
 
 def __getattr__(name: str) -> Any:
     if name in _PLACES:
+        if name in _MODULES:
+            return importlib.import_module(f"{_PLACES[name]}.{name}")
         return getattr(importlib.import_module(_PLACES[name]), name)
     raise AttributeError(f"module 'adaptag' has no attribute {name!r}")
 

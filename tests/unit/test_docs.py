@@ -1,10 +1,12 @@
-"""Examples in docstrings and in the README are run."""
+"""Examples in docstrings, in the README and in some pages are run."""
 
 from __future__ import annotations
 
+import contextlib
 import doctest
 import importlib
 import importlib.util
+import io
 import pkgutil
 import re
 from pathlib import Path
@@ -15,7 +17,10 @@ import adaptag
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"(?P<before>[^\n]*)\n```python\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
+SHOWN = re.compile(r"\n\n```text\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 NOT_RUN = "<!-- not run -->"
+NUMBER = re.compile(r"-?\d+\.\d+")
+PAGES = ["docs/guide/estimators.md", "docs/guide/tutorial-crf.md"]
 
 
 def modules():
@@ -60,3 +65,49 @@ def test_blocks_are_found():
 def test_python_in_the_readme(line, code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     exec(compile("\n" * line + code, "README.md", "exec"), {"__name__": "__main__"})
+
+
+def outputs(text):
+    """The Python blocks of a page that can be run: line number, code and the output shown."""
+    text = "\n" + text
+    found = []
+    for match in BLOCK.finditer(text):
+        if match["before"].strip() != NOT_RUN:
+            shown = SHOWN.match(text, match.end())
+            line = text.count("\n", 0, match.start("code")) - 1
+            found.append((line, match["code"], shown["text"] if shown else ""))
+    return found
+
+
+def agree(real, shown):
+    """Whether an output is the one shown; rounding may move fractions a little."""
+    lines = [[line.rstrip() for line in text.strip().split("\n")] for text in (real, shown)]
+    same = [[NUMBER.sub("0", " ".join(line.split())) for line in one] for one in lines]
+    numbers = [[float(n) for n in NUMBER.findall("\n".join(one))] for one in lines]
+    return same[0] == same[1] and numbers[0] == pytest.approx(numbers[1], rel=0.02, abs=0.02)
+
+
+def test_outputs_are_found():
+    text = "```python\na\n```\n\n```text\n1\n```\n\n```python\nb\n```\n\nx\n\n```text\n2\n```\n"
+    assert outputs(text) == [(1, "a\n", "1\n"), (9, "b\n", "")]
+
+
+def test_outputs_agree():
+    assert agree("x  0.501 y\n", "x 0.500 y")
+    assert not agree("x 0.55", "x 0.50")
+    assert not agree("x 0.50 3", "x 0.50 4")
+    assert not agree("x 0.50", "y 0.50")
+    assert not agree("x", "")
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_python_in_pages(page, tmp_path, monkeypatch):
+    """The blocks of a page run one after the other, and print what is shown below them."""
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "__main__"}
+    found = outputs((ROOT / page).read_text(encoding="utf-8"))
+    assert sum(bool(shown) for *_, shown in found) >= 6
+    for line, code, shown in found:
+        with contextlib.redirect_stdout(io.StringIO()) as printed:
+            exec(compile("\n" * line + code, page, "exec"), names)
+        assert agree(printed.getvalue(), shown), f"{page}:{line}:\n{printed.getvalue()}"

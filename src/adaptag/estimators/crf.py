@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -17,22 +18,30 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from adaptag.corpus.labels import NO_LABEL, number_sequences
+from adaptag.corpus.labels import NO_LABEL, known_sentences, number_sequences
 from adaptag.dataset.encoded import Examples
 from adaptag.decoding.model import Model
-from adaptag.errors import ParameterError, unknown
+from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.estimators.parameters import given_parameters
+from adaptag.estimators.sequences import (
+    BALANCED,
+    checked_weights,
+    corpus_of_sequences,
+    listed,
+    weighted_sequences,
+    with_class_weights,
+)
 from adaptag.estimators.transitions import SCHEMES, SEEN, allowed_transitions
 from adaptag.evaluation import evaluate_ids
 from adaptag.features.index import EdgeLimit, FeatureIndex, check_cutoff
 from adaptag.features.template import Template
-from adaptag.streams.trainer import StreamTrainer, corpus_of
+from adaptag.streams.trainer import StreamTrainer
 from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.callbacks import EarlyStopping
 from adaptag.training.loop import fit as fit_weights
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -45,8 +54,6 @@ if TYPE_CHECKING:
     Labels = Sequence[Sequence[str | None]]
 
 __all__ = ["CRF"]
-
-BALANCED = "balanced"
 
 
 class CRF(BaseEstimator):  # type: ignore[misc]
@@ -133,14 +140,19 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             y: their labels.
             X_dev: development data: scored after each pass, and the best pass is kept.
             y_dev: its labels.
-            sample_weight: a weight for each sequence.
+            sample_weight: a weight for each sequence; those of weight 0 are left out.
         """
+        X, y, given_weights = weighted_sequences(X, y, sample_weight)
         if (X_dev is None) != (y_dev is None):
-            raise ValueError("X_dev and y_dev go together")
+            raise ParameterError("X_dev and y_dev go together")
         corpus = self._corpus(X)
         codes, names = number_sequences(y, corpus.sentences)
         if not names:
-            raise ValueError("the data holds no label")
+            raise CorpusError("y holds no label that is known")
+        if isinstance(self.class_weight, Mapping) and not set(names) <= set(self.class_weight):
+            for name in self.class_weight:
+                if name not in names:  # a slip, as others have no weight
+                    raise ParameterError(f"class_weight: {unknown('label', str(name), names)}")
         check_cutoff("cutoff", self.cutoff)
         template = self._template(corpus)
         index, encoded = FeatureIndex.build(corpus, template, self.cutoff, EdgeLimit())
@@ -150,18 +162,23 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             encoded,
             codes,
             tuple(names),
-            weights=self._weights(codes, names, encoded.sentences, sample_weight),
+            weights=with_class_weights(
+                given_weights, self.class_weight, codes, encoded.sentences, names
+            ),
             legal=legal,
         )
         score = None
         if X_dev is not None and y_dev is not None:
             dev = self._corpus(X_dev)
-            dev_codes, dev_names = number_sequences(y_dev, dev.sentences, names)
+            dev_codes, dev_names = number_sequences(listed(y_dev, "y_dev"), dev.sentences, names)
             dev_encoded = index.encode(dev)
+            tokens, starts = known_sentences(dev_codes, dev.sentences)
+            if not len(tokens):
+                raise CorpusError("y_dev holds no sequence whose labels are all known")
 
             def score(flat: NDArray[np.float32]) -> float:
                 best = Model(tuple(names), index, flat, legal=legal).tag_encoded(dev_encoded)
-                return evaluate_ids(dev_codes, best, dev.sentences, dev_names).score
+                return evaluate_ids(dev_codes[tokens], best[tokens], starts, dev_names).score
 
         result = fit_weights(
             examples,
@@ -196,23 +213,30 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         Args:
             X: the sequences.
             y: their labels.
-            sample_weight: a weight for each sequence.
+            sample_weight: a weight for each sequence; those of weight 0 are left out.
         """
+        X, y, weights = weighted_sequences(X, y, sample_weight)
         if not isinstance(self.transitions, str | None) or self.transitions == SEEN:
             raise ParameterError(f"partial_fit: transitions must be one of {', '.join(SCHEMES)}")
+        if self.class_weight == BALANCED:
+            raise ParameterError("partial_fit: class_weight must be a dictionary, not 'balanced'")
         corpus = self._corpus(X)
         stream: StreamTrainer | None = getattr(self, "_stream", None)
-        if stream is None:
-            start = getattr(self, "_model", None) or self._template(corpus)
-            stream = StreamTrainer(
-                start,
-                algorithm=self.algorithm,
-                max_features=self.max_features,
-                legal=self.transitions,
-                parameters=self._given(),
-            )
+        settings: dict[str, Any] = {
+            "algorithm": self.algorithm,
+            "max_features": self.max_features,
+            "legal": self.transitions,
+            "parameters": self._given(),
+        }
+        if stream is None or any(getattr(stream, name) != settings[name] for name in settings):
+            start = self.model_ if hasattr(self, "_model") else self._template(corpus)
+            stream = StreamTrainer(start, **settings)
         codes, names = number_sequences(y, corpus.sentences, stream.labels)
-        stream.learn(corpus, y, self._weights(codes, names, corpus.sentences, sample_weight))
+        stream.learn(
+            corpus,
+            y,
+            with_class_weights(weights, self.class_weight, codes, corpus.sentences, names),
+        )
         self._stream, self._model = stream, None
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1
         return self
@@ -229,10 +253,16 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     @property
     def classes_(self) -> NDArray[Any]:
         """The labels, sorted."""
-        return np.array(sorted(self.model_.labels))
+        return np.array(sorted(self.model_.labels), object)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_model")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = tags.input_tags.dict = True
+        tags.target_tags.required = True
+        return tags
 
     def __getstate__(self) -> dict[str, Any]:
         """Pickle the safe bytes of the model, which holds the state of training too."""
@@ -273,9 +303,13 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """Give the share of labels that are right; those that are not known do not count."""
         model = self.model_
         corpus = self._corpus(X)
-        codes, _ = number_sequences(y, corpus.sentences, model.labels)
-        weights = np.ones(len(corpus)) if sample_weight is None else np.asarray(sample_weight)
+        codes, _ = number_sequences(listed(y, "y"), corpus.sentences, model.labels)
+        weights = np.ones(len(corpus))
+        if sample_weight is not None:
+            weights = checked_weights(sample_weight, len(corpus))
         by_token = np.repeat(weights, np.diff(corpus.sentences)) * (codes != NO_LABEL)
+        if not by_token.any():
+            raise CorpusError("y holds no label that is known, or none with a weight")
         return float(np.average(model.tag_corpus(corpus) == codes, weights=by_token))
 
     @property
@@ -316,7 +350,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     # ---- how --------------------------------------------------------------------------------
 
     def _corpus(self, X: Sequences) -> Corpus:
-        return corpus_of(X, tokens=self.template is not None)
+        return corpus_of_sequences(X, tokens=self.template is not None)
 
     def _template(self, corpus: Corpus) -> Template:
         if self.template is None:
@@ -333,42 +367,6 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             {"rate": self.rate, "sigma": self.sigma, "l1": self.l1, "batch": self.batch},
             self.parameters,
         )
-
-    def _weights(
-        self,
-        codes: NDArray[np.int32],
-        names: Sequence[str],
-        offsets: NDArray[np.int64],
-        sample_weight: ArrayLike | None,
-    ) -> NDArray[np.float32] | None:
-        """Weights of the sequences; None: all are 1."""
-        if sample_weight is None and self.class_weight is None:
-            return None
-        n = len(offsets) - 1
-        weights = np.ones(n) if sample_weight is None else np.asarray(sample_weight, np.float64)
-        if weights.shape != (n,):
-            raise ValueError(f"sample_weight has the shape {weights.shape}; allowed: ({n},)")
-        if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            raise ValueError("a sample_weight is negative or not finite; allowed: 0 or more")
-        if self.class_weight is not None:
-            known = np.repeat(np.arange(n), np.diff(offsets))[codes != NO_LABEL]
-            of_class = self._class_weights(codes[codes != NO_LABEL], names)
-            sums = np.bincount(known, of_class[codes[codes != NO_LABEL]], n)
-            counts = np.bincount(known, minlength=n)
-            weights = weights * np.where(counts > 0, sums / np.maximum(counts, 1), 1.0)
-        return weights.astype(np.float32)
-
-    def _class_weights(self, codes: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.float64]:
-        if isinstance(self.class_weight, str):
-            if self.class_weight != BALANCED:
-                raise ParameterError(unknown("class_weight", self.class_weight, [BALANCED]))
-            counts = np.bincount(codes, minlength=len(names))
-            return len(codes) / (len(names) * np.maximum(counts, 1))
-        given = dict(self.class_weight or {})
-        for name in given:
-            if name not in names:
-                raise ParameterError(f"class_weight: {unknown('label', str(name), names)}")
-        return np.array([float(given.get(name, 1.0)) for name in names])
 
 
 def _split(items: list[Any], offsets: NDArray[np.int64]) -> list[list[Any]]:

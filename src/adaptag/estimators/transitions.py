@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from adaptag.corpus.chunks import ChunkScheme
-from adaptag.corpus.labels import NO_LABEL
+from adaptag.corpus.labels import NO_LABEL, check_transitions
 from adaptag.errors import ParameterError, unknown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
@@ -29,12 +30,13 @@ def allowed_transitions(
     codes: NDArray[np.int32],
     offsets: NDArray[np.int64],
 ) -> NDArray[np.uint8] | None:
-    """Turn what a user allows into a table.
+    """Turn what a user allows into a table; raise where the training data goes beyond it.
 
     Args:
         transitions: a scheme, ``seen`` for what is in the training data, or pairs of labels; None:
             all are allowed. In a pair, None is the outside of a sequence; where no pair says how
-            sequences begin, or how they end, all labels may.
+            sequences begin, or how they end, all labels may. Labels that are not in the training
+            data, as in a part of it, are passed over.
         names: the labels, Y of them.
         codes: those of the training data, ``[T]``.
         offsets: first token of every sequence, then T.
@@ -46,6 +48,8 @@ def allowed_transitions(
         return None
     outside = len(names)
     legal = np.zeros((outside + 1, outside + 1), np.uint8)
+    if not isinstance(transitions, (str, Iterable)):
+        raise ParameterError(f"transitions is {transitions!r}; allowed: a name, or pairs of labels")
     if not isinstance(transitions, str):
         _allow_pairs(legal, transitions, names)
     elif transitions == SEEN:
@@ -56,6 +60,7 @@ def allowed_transitions(
         legal = ChunkScheme(names).legal(transitions).astype(np.uint8)
     else:
         raise ParameterError(unknown("transitions", transitions, [*SCHEMES, SEEN]))
+    check_transitions(legal, codes, offsets, names)
     return legal
 
 
@@ -66,11 +71,12 @@ def _allow_pairs(
 ) -> None:
     numbers: dict[str | None, int] = {name: number for number, name in enumerate(names)}
     numbers[None] = outside = len(names)
-    for before, after in transitions:
-        for name in (before, after):
-            if name not in numbers:
-                raise ParameterError(f"transitions: {unknown('label', str(name), names)}")
-        legal[numbers[before], numbers[after]] = 1
-    for edge in (legal[outside], legal[:, outside]):
+    for pair in transitions:
+        right = isinstance(pair, (tuple, list)) and len(pair) == 2
+        if not right or not all(name is None or isinstance(name, str) for name in pair):
+            raise ParameterError(f"transitions: {pair!r}; allowed: pairs of labels")
+        if set(pair) <= set(numbers):
+            legal[numbers[pair[0]], numbers[pair[1]]] = 1
+    for edge in (legal[outside, :outside], legal[:outside, outside]):
         if not edge.any():
             edge[:] = 1

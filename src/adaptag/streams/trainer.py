@@ -12,8 +12,7 @@ from adaptag._native import core
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.chunks import ChunkScheme
 from adaptag.corpus.columns import ColumnCorpus
-from adaptag.corpus.labels import NO_LABEL, number_sequences
-from adaptag.corpus.offsets import items_of
+from adaptag.corpus.labels import check_transitions, known_sentences, number_sequences
 from adaptag.dataset.encoded import Examples
 from adaptag.decoding.model import Model
 from adaptag.errors import ModelError, ParameterError
@@ -164,20 +163,20 @@ class StreamTrainer:
             How well the sentences were tagged, each right before it was learned.
         """
         corpus = data if isinstance(data, (ColumnCorpus, AttributeCorpus)) else corpus_of(data)
-        if self._index is None:
-            self._index = self._first_index(corpus, labels)
-        check_corpus(corpus, self._index.template, labelled=labels is None)
+        index = self._first_index(corpus, labels) if self._index is None else self._index
+        check_corpus(corpus, index.template, labelled=labels is None)
         if labels is None:
             ids, names = corpus.number_labels(self._labels)
         else:
             ids, names = number_sequences(labels, corpus.sentences, self._labels)
         if not names:
             raise ParameterError("the first sentences have no labels at all")
-        encoded = self._index.encode(corpus)
-        self._labels = tuple(names)
-        part = Examples(
-            self._index, encoded, ids, self._labels, weights=weights, legal=self._transitions()
-        )
+        legal = self._transitions(tuple(names))
+        if legal is not None:
+            check_transitions(legal, ids, corpus.sentences, names)
+        encoded = index.encode(corpus)
+        self._index, self._labels = index, tuple(names)
+        part = Examples(index, encoded, ids, self._labels, weights=weights, legal=legal)
         self._make_trainer(part)
         assert self._trainer is not None
         *_, best = self._trainer.run_on(part)
@@ -208,7 +207,7 @@ class StreamTrainer:
             index,
             transplant(self._trainer.current_weights(), self._layout, layout),
             provenance,
-            legal=self._transitions(),
+            legal=self._transitions(self._labels),
             state=transplant_state(self._trainer.arrays(), self._layout, layout),
         )
 
@@ -221,9 +220,9 @@ class StreamTrainer:
     def _first_index(self, corpus: Corpus, labels: Labels | None) -> GrowingIndex:
         assert not isinstance(self.start, Model)
         if isinstance(corpus, AttributeCorpus):
-            if self.start is not None:
+            template = Template.for_attributes() if self.start is None else self.start
+            if not isinstance(template, Template) or not template.attributes:
                 raise ParameterError("attributes are features already: a template has no place")
-            template = Template.for_attributes()
         else:
             columns = corpus.n_columns - (labels is None)
             template = Template.load(GENERAL if self.start is None else self.start, columns)
@@ -232,16 +231,16 @@ class StreamTrainer:
             return GrowingIndex(template, self.max_features)
         return GrowingIndex(FeatureIndex.hashed(template, self.hash_bits), self.max_features)
 
-    def _transitions(self) -> NDArray[np.uint8] | None:
+    def _transitions(self, labels: tuple[str, ...]) -> NDArray[np.uint8] | None:
         if self.legal is not None:
-            return ChunkScheme(self._labels).legal(self.legal).astype(np.uint8)
+            return ChunkScheme(labels).legal(self.legal).astype(np.uint8)
         origin = self.start if isinstance(self.start, Model) else None
         if origin is None or origin.legal is None:
             return None
-        if len(origin.labels) < len(self._labels):
+        if len(origin.labels) < len(labels):
             raise ModelError(
                 f"the model rules out transitions, but says nothing of those of the new label "
-                f"{self._labels[len(origin.labels)]!r}; name a scheme: legal"
+                f"{labels[len(origin.labels)]!r}; name a scheme: legal"
             )
         return origin.legal
 
@@ -263,10 +262,7 @@ class StreamTrainer:
 
     def _count(self, part: Examples, best: NDArray[np.int32]) -> Evaluation:
         """Score the sentences whose labels are all known."""
-        offsets = part.encoded.sentences
-        unknown = np.flatnonzero(part.labels == NO_LABEL)
-        partial = np.searchsorted(offsets, unknown, side="right") - 1
-        tokens, starts = items_of(offsets, np.setdiff1d(np.arange(len(part)), partial))
+        tokens, starts = known_sentences(part.labels, part.encoded.sentences)
         found = evaluate_ids(part.labels[tokens], best[tokens], starts, part.label_names)
         self._recent = [*self._recent, found][-RECENT:]
         assert self._index is not None

@@ -1,0 +1,141 @@
+"""What users hand to an estimator of sequences: data, and weights."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptag.corpus.labels import NO_LABEL
+from adaptag.errors import CorpusError, ParameterError, unknown
+from adaptag.streams.trainer import corpus_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from adaptag.features.index import Corpus
+
+__all__ = [
+    "BALANCED",
+    "checked_weights",
+    "corpus_of_sequences",
+    "listed",
+    "weighted_sequences",
+    "with_class_weights",
+]
+
+BALANCED = "balanced"
+
+
+def listed(data: Any, name: str) -> Sequence[Any]:
+    """Take data as a list, whatever collection of sequences it is."""
+    if data is None and name == "y":
+        raise ParameterError("training requires y to be passed, but the target y is None")
+    what = "a sparse matrix" if hasattr(data, "tocsr") else f"of type {type(data).__name__}"
+    if what[0] == "a" or isinstance(data, (str, bytes, Mapping)) or not isinstance(data, Iterable):
+        raise CorpusError(f"{name} is {what}; allowed: a list of sequences")
+    return data if isinstance(data, (list, tuple)) else list(data)
+
+
+def corpus_of_sequences(X: Any, *, tokens: bool) -> Corpus:
+    """Take sequences of tokens, or of items that are features already.
+
+    The first position of each is looked at: what makes sense as both must not be taken for the
+    wrong one.
+    """
+    whole = listed(X, "X")
+    for number, sequence in enumerate(whole, 1):
+        if isinstance(sequence, (str, Mapping)) or not isinstance(sequence, Iterable):
+            raise CorpusError(f"sequence {number} of X: {sequence!r}; allowed: a list of positions")
+        first = None if isinstance(sequence, Iterator) else next(iter(sequence), None)
+        if isinstance(first, str) and not tokens:
+            raise CorpusError(
+                f"sequence {number} of X: the token {first!r}; tokens need a template, as in "
+                "CRF(template='general'); allowed without: dictionaries and lists of attributes"
+            )
+        if isinstance(first, (Mapping, set, frozenset)) and tokens:
+            raise CorpusError(
+                f"sequence {number} of X: features; with a template each position is a token: a "
+                "string, or a tuple of columns"
+            )
+    return corpus_of(whole, tokens=tokens)
+
+
+def checked_weights(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:
+    """Weights of ``n`` sequences, ``[N]``: none below 0, and not all 0."""
+    weights = np.asarray(sample_weight, np.float64)
+    if weights.shape != (n,):
+        raise ParameterError(f"sample_weight has the shape {weights.shape}; allowed: ({n},)")
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise ParameterError("a sample_weight is negative or not finite; allowed: 0 or more")
+    if n and not weights.any():
+        raise ParameterError("every sample_weight is zero; allowed: some above")
+    return weights
+
+
+def weighted_sequences(
+    X: Any, y: Any, sample_weight: ArrayLike | None
+) -> tuple[Sequence[Any], Sequence[Any], NDArray[np.float64] | None]:
+    """Sequences to learn from, with their labels and weights; those of weight 0 are left out."""
+    y, X = listed(y, "y"), listed(X, "X")
+    if len(X) == 0:
+        raise CorpusError("X holds 0 sequences; allowed: 1 or more")
+    if len(X) != len(y):
+        raise CorpusError(f"X holds {len(X)} sequences, y the labels of {len(y)}")
+    if sample_weight is None:
+        return X, y, None
+    weights = checked_weights(sample_weight, len(X))
+    kept = np.flatnonzero(weights).tolist()
+    return [X[i] for i in kept], [y[i] for i in kept], weights[kept]
+
+
+def with_class_weights(
+    weights: NDArray[np.float64] | None,
+    class_weight: Mapping[str, float] | str | None,
+    codes: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+    names: Sequence[str],
+) -> NDArray[np.float32] | None:
+    """Multiply the weight of each sequence by the mean weight of its known labels.
+
+    Args:
+        weights: of the sequences, ``[N]``; None: all are 1.
+        class_weight: of the labels, or ``balanced``.
+        codes: the labels, ``[T]``; −1 where one is not known.
+        offsets: first token of every sequence, then T, ``[N + 1]``.
+        names: the labels.
+
+    Returns:
+        ``[N]``; None: all are 1.
+    """
+    if class_weight is not None:
+        n = len(offsets) - 1
+        known = codes != NO_LABEL
+        sequence = np.repeat(np.arange(n), np.diff(offsets))[known]
+        of_class = _class_weights(class_weight, codes[known], names)
+        sums = np.bincount(sequence, of_class[codes[known]], n)
+        counts = np.bincount(sequence, minlength=n)
+        means = np.where(counts > 0, sums / np.maximum(counts, 1), 1.0)
+        weights = means if weights is None else weights * means
+    return None if weights is None else weights.astype(np.float32)
+
+
+def _class_weights(
+    class_weight: Any, codes: NDArray[np.int32], names: Sequence[str]
+) -> NDArray[np.float64]:
+    if isinstance(class_weight, str):
+        if class_weight != BALANCED:
+            raise ParameterError(unknown("class_weight", class_weight, [BALANCED]))
+        counts = np.bincount(codes, minlength=len(names))
+        return len(codes) / (len(names) * np.maximum(counts, 1))
+    if not isinstance(class_weight, Mapping):
+        raise ParameterError(
+            f"class_weight is {class_weight!r}; allowed: a dictionary, or {BALANCED!r}"
+        )
+    found = np.array([class_weight.get(name, 1.0) for name in names], np.float64)
+    if not (np.isfinite(found).all() and (found >= 0).all()):
+        raise ParameterError("a class_weight is negative or not finite; allowed: 0 or more")
+    return found
