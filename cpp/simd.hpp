@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <cstring>
+#include <utility>
 
 namespace adaptag {
 
@@ -32,6 +33,85 @@ struct VecOf {
   typedef float f32 __attribute__((vector_size(N * sizeof(float))));
   typedef int32_t i32 __attribute__((vector_size(N * sizeof(int32_t))));
 };
+
+// The vectors that work on many independent numbers: as wide as the processor has them.
+#ifdef __AVX512F__
+constexpr int native_lanes = 16;
+#else
+constexpr int native_lanes = 4;
+#endif
+
+// e^x for x ≤ 0, relative error below 2e-7; exactly 0 below −87.
+// x = n ln 2 + f; e^f by the polynomial of Cephes, 2^n by the exponent bits.
+template <class V, class I>
+[[gnu::always_inline]] inline V exp_of_vector(V x) {
+  const I in_range = x > -87.0f;
+  x = in_range ? x : V{} - 87.0f;
+  const V shifted = x * 1.44269504f + 12582912.0f;  // 1.5·2^23 rounds to an integer
+  const V n = shifted - 12582912.0f;
+  const V f = (x - n * 0.693359375f) + n * 2.12194440e-4f;
+  V p = f * 1.9875691500e-4f + 1.3981999507e-3f;
+  p = p * f + 8.3334519073e-3f;
+  p = p * f + 4.1665795894e-2f;
+  p = p * f + 1.6666665459e-1f;
+  p = p * f + 5.0000001201e-1f;
+  p = p * (f * f) + f + 1.0f;
+  const I bits = (I)p + ((I)shifted << 23);
+  return in_range ? (V)bits : V{};
+}
+
+// A vector of elements at(0), at(1), … of two vectors, one behind the other.
+template <int N, class At>
+typename VecOf<N>::f32 pick(typename VecOf<N>::f32 a, typename VecOf<N>::f32 b, At) {
+#if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
+  return [&]<int... k>(std::integer_sequence<int, k...>) {
+    return __builtin_shufflevector(a, b, At{}(k)...);
+  }(std::make_integer_sequence<int, N>{});
+#else
+  typename VecOf<N>::f32 out{};
+  for (int k = 0; k < N; ++k) out[k] = At{}(k) < N ? a[At{}(k)] : b[At{}(k)-N];
+  return out;
+#endif
+}
+
+// N rows of four numbers, which lie in four vectors one behind the other, to their four columns.
+template <int N>
+void to_columns(typename VecOf<N>::f32 (&v)[4]) {
+  constexpr int half = N / 2, rows = N / 4;  // rows in a vector
+  constexpr auto pair = []<int first>() {    // two neighbouring columns of two vectors' rows
+    return [](int k) {
+      const int j = k % half;
+      return j / rows * N + j % rows * 4 + first + k / half;
+    };
+  };
+  constexpr auto low = [](int k) { return k < half ? k : half + k; };
+  constexpr auto high = [](int k) { return k < half ? half + k : N + k; };
+  const auto ab0 = pick<N>(v[0], v[1], pair.template operator()<0>());
+  const auto cd0 = pick<N>(v[0], v[1], pair.template operator()<2>());
+  const auto ab1 = pick<N>(v[2], v[3], pair.template operator()<0>());
+  const auto cd1 = pick<N>(v[2], v[3], pair.template operator()<2>());
+  v[0] = pick<N>(ab0, ab1, low);
+  v[1] = pick<N>(ab0, ab1, high);
+  v[2] = pick<N>(cd0, cd1, low);
+  v[3] = pick<N>(cd0, cd1, high);
+}
+
+// The way back.
+template <int N>
+void to_rows(typename VecOf<N>::f32 (&v)[4]) {
+  constexpr int half = N / 2, rows = N / 4;
+  constexpr auto low = [](int k) { return k < half ? k : half + k; };
+  constexpr auto high = [](int k) { return k < half ? half + k : N + k; };
+  constexpr auto part = []<int first>() {
+    return [](int k) { return first + k / 4 + k % 2 * half + k % 4 / 2 * N; };
+  };
+  const auto ab0 = pick<N>(v[0], v[1], low), ab1 = pick<N>(v[0], v[1], high);
+  const auto cd0 = pick<N>(v[2], v[3], low), cd1 = pick<N>(v[2], v[3], high);
+  v[0] = pick<N>(ab0, cd0, part.template operator()<0>());
+  v[1] = pick<N>(ab0, cd0, part.template operator()<rows>());
+  v[2] = pick<N>(ab1, cd1, part.template operator()<0>());
+  v[3] = pick<N>(ab1, cd1, part.template operator()<rows>());
+}
 
 // Weights of one predicate are rows of W floats: the labels, rounded up.
 // Four labels or fewer share one 4-lane vector; above that rows are multiples of 8.
@@ -79,27 +159,7 @@ struct Rows {
     return s;
   }
 
-  // e^x for x ≤ 0, relative error below 2e-7; exactly 0 below −87.
-  // x = n ln 2 + f; e^f by the polynomial of Cephes, 2^n by the exponent bits.
-  static V exp(V x) {
-    const I in_range = x > -87.0f;
-    x = select(in_range, x, broadcast(-87.0f));
-    const V shifted = x * 1.44269504f + 12582912.0f;  // 1.5·2^23 rounds to an integer
-    const V n = shifted - 12582912.0f;
-    const V f = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-    V p = f * 1.9875691500e-4f + 1.3981999507e-3f;
-    p = p * f + 8.3334519073e-3f;
-    p = p * f + 4.1665795894e-2f;
-    p = p * f + 1.6666665459e-1f;
-    p = p * f + 5.0000001201e-1f;
-    p = p * (f * f) + f + 1.0f;
-    I bits, power;
-    std::memcpy(&bits, &p, sizeof bits);
-    std::memcpy(&power, &shifted, sizeof power);
-    bits += power << 23;
-    std::memcpy(&p, &bits, sizeof p);
-    return select(in_range, p, V{});
-  }
+  static V exp(V x) { return exp_of_vector<V, I>(x); }
 
   void copy(float* out, const float* x) const {
     for (int j = 0; j < width(); j += lanes) store(out + j, load(x + j));

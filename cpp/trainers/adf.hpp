@@ -16,9 +16,9 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstddef>
+#include <cstring>
 #include <vector>
 
 #include "trainer.hpp"
@@ -55,62 +55,64 @@ class Adf {
             ""};
   }
 
-  // What has happened up to update t, as plain numbers: a loop that brings rows up to it is one
-  // that compilers turn into vector code.
+  // Several rows at once, each field a vector.
+  struct Block {
+    static constexpr int lanes = native_lanes;
+    using V = VecOf<lanes>::f32;
+    using I = VecOf<lanes>::i32;
+    V rate;
+    I count, stamp;
+    V pending;
+
+    // From rows that lie one behind the other, and back.
+    static Block load(const Row* rows) {
+      static_assert(sizeof(Row) == 16 && offsetof(Row, count) == 4 && offsetof(Row, pending) == 12);
+      V fields[4];
+      std::memcpy(fields, rows, sizeof fields);
+      to_columns<lanes>(fields);
+      return {fields[0], (I)fields[1], (I)fields[2], fields[3]};
+    }
+    void store(Row* rows) const {
+      V fields[4] = {rate, (V)count, (V)stamp, pending};
+      to_rows<lanes>(fields);
+      std::memcpy(rows, fields, sizeof fields);
+    }
+  };
+
+  // What has happened up to update t: brings many rows up to it at a time.
   struct Elapsed {
     int32_t t, q, closed, window_begin;
-    double windows_per_update;
-    float c, lambda, alpha, range, windows_per_sample, log_alpha, g1, g2, g3;
+    float windows_per_update, windows_per_sample, c, lambda, alpha, range, log_alpha, g1, g2, g3;
+    using V = Block::V;
+    using I = Block::I;
 
-    // Brings a row up to update t and counts it there; returns the scale of its weights.
-    [[gnu::always_inline]] inline float catch_up(uint32_t* row) const {
-      static_assert(sizeof(Row) == 16 && offsetof(Row, count) == 4 && offsetof(Row, pending) == 12);
-      const float rate = std::bit_cast<float>(row[0]), pending = std::bit_cast<float>(row[3]);
-      const auto count = int32_t(row[1]), stamp = int32_t(row[2]);
-      const int32_t last = stamp == 0 ? 0 : stamp - 1;  // when it was touched
-      const bool inside = last >= window_begin;
-      const float open = rate == 0.0f ? c : rate;
-      const int32_t first = int32_t((double(last) + 0.5) * windows_per_update) + 1;
-      const int32_t missed = closed - first < 0 ? 0 : closed - first;
-      const float u = float(count) * windows_per_sample;
-      const float shut = above_zero(open * (alpha - (u < 1.0f ? u : 1.0f) * range));
-      const float power = exp(float(missed) * log_alpha);  // tables are slow in vector code
-      const float now = above_zero(shut * power);
-      const float x = lambda * shut;
-      const float over = x * ((1 - power) * g1 + x * ((1 - power * power) * g2 +
-                                                      x * (1 - power * power * power) * g3));
-      const float outside = float(first * q - last) * shrink(open) + float(q) * over +
-                            float(t - window_begin) * shrink(now);
-      const float p = pending + (inside ? float(t - last) * shrink(open) : outside);
-      row[0] = std::bit_cast<uint32_t>(inside ? open : now);
-      row[1] = uint32_t((inside ? count : 0) + 1);
-      row[2] = uint32_t(t + 1);
-      row[3] = std::bit_cast<uint32_t>(p);
-      return pending_scale(p);
-    }
-
-    // e^x for x ≤ 0, as in simd.hpp.
-    [[gnu::always_inline]] static inline float exp(float x) {
-      x = x > -87.0f ? x : -87.0f;
-      const float shifted = x * 1.44269504f + 12582912.0f;
-      const float n = shifted - 12582912.0f;
-      const float f = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-      float p = f * 1.9875691500e-4f + 1.3981999507e-3f;
-      p = p * f + 8.3334519073e-3f;
-      p = p * f + 4.1665795894e-2f;
-      p = p * f + 1.6666665459e-1f;
-      p = p * f + 5.0000001201e-1f;
-      p = p * (f * f) + f + 1.0f;
-      return std::bit_cast<float>(std::bit_cast<int32_t>(p) +
-                                  (std::bit_cast<int32_t>(shifted) << 23));
+    // As Adf::catch_up; also counts the rows.
+    [[gnu::always_inline]] inline void catch_up(Block& rows) const {
+      const I last = rows.stamp == 0 ? I{} : rows.stamp - 1;  // when they were touched
+      const I inside = last >= window_begin;
+      const V open = rows.rate == 0.0f ? V{} + c : rows.rate;
+      const I first = to_int((to_float(last) + 0.5f) * windows_per_update) + 1;
+      const I missed = first > closed ? I{} : closed - first;
+      const V u = to_float(rows.count) * windows_per_sample;
+      const V shut = above_zero(open * (alpha - (u < 1.0f ? u : V{} + 1.0f) * range));
+      const V power = exp_of_vector<V, I>(to_float(missed) * log_alpha);  // α^missed
+      const V now = above_zero(shut * power);
+      const V x = shut * lambda, p2 = power * power, one = V{} + 1.0f;
+      const V over = x * ((one - power) * g1 + x * ((one - p2) * g2 + x * (one - p2 * power) * g3));
+      const V outside = to_float(first * q - last) * shrink(open) + over * float(q) +
+                        shrink(now) * float(t - window_begin);
+      rows.pending += inside ? to_float(t - last) * shrink(open) : outside;
+      rows.rate = inside ? open : now;
+      rows.count = (inside ? rows.count : I{}) + 1;
+      rows.stamp = I{} + (t + 1);
     }
 
    private:
-    [[gnu::always_inline]] static inline float above_zero(float rate) {
-      return rate > 1e-37f ? rate : 1e-37f;
-    }
-    [[gnu::always_inline]] inline float shrink(float rate) const {
-      const float x = lambda * rate;
+    static V to_float(I x) { return __builtin_convertvector(x, V); }
+    static I to_int(V x) { return __builtin_convertvector(x, I); }
+    static V above_zero(V rate) { return rate > 1e-37f ? rate : V{} + 1e-37f; }
+    V shrink(V rate) const {
+      const V x = rate * lambda;
       return x * (1.0f + x * (0.5f + x * (1.0f / 3)));
     }
   };
@@ -185,12 +187,12 @@ class Adf {
             int32_t(q_),
             int32_t(closed_),
             int32_t(window_begin_),
-            windows_per_update_,
+            float(windows_per_update_),
+            float(windows_per_sample_),
             float(c_),
             float(lambda_),
             float(alpha_),
             float(alpha_ - beta_),
-            float(windows_per_sample_),
             float(std::log(alpha_)),
             float(geometric_[1]),
             float(geometric_[2]),
@@ -201,16 +203,16 @@ class Adf {
   // arrays, which compilers turn into vector code. The same as refresh, scale and update; a
   // predicate that is there twice gets the same values twice.
   template <class Ops>
-  bool takes_all(const Ops& ops) const {
-    return ops.width() == Ops::lanes && b_ == 1 && order_ <= 3 && t_ < 1u << 31;
+  bool takes_all(const Ops& ops) const {  // in float32, windows are told apart up to 2^22 updates
+    return ops.width() == Ops::lanes && b_ == 1 && order_ <= 3 && t_ < 1u << 22;
   }
 
   template <class Ops, class Coming>
   void score_all(const Ops& ops, const Sentence& s, float* out, Coming&& coming) {
     const Firings all(s);
     const size_t n = all.n + all.always, w = ops.width();
-    if (fired_.size() < n) fired_.resize(n);
-    if (scale_.size() < n) scale_.resize(n);
+    if (fired_.size() < n + Block::lanes) fired_.resize(n + Block::lanes);
+    if (scale_.size() < n + Block::lanes) scale_.resize(n + Block::lanes);
     for (size_t k = 0; k < all.n; ++k) fired_[k] = state_.rows[all.ids[k]];
     if (all.always) fired_[all.n] = state_.rows[s.always];
     catch_up_all(n);
@@ -296,11 +298,14 @@ class Adf {
 
   // As catch_up, for the first n of fired_, which it also counts; and their scales.
   void catch_up_all(size_t n) {
-    auto* const fields = reinterpret_cast<uint32_t*>(fired_.data());  // [n, 4]
-    float* const scale = scale_.data();
     const Elapsed elapsed = this->elapsed();
-#pragma omp simd
-    for (int k = 0; k < int(n); ++k) scale[k] = elapsed.catch_up(fields + 4 * k);
+    for (size_t k = 0; k < n; k += Block::lanes) {
+      Block rows = Block::load(fired_.data() + k);
+      elapsed.catch_up(rows);
+      const Block::V scale = pending_scale(rows.pending);
+      std::memcpy(scale_.data() + k, &scale, sizeof scale);
+      rows.store(fired_.data() + k);
+    }
   }
 
   static double window(double given, size_t n_samples) {

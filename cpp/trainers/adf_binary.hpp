@@ -46,10 +46,7 @@ class BinaryAdf final : public Training {
     }
     const FlushToZero flush_to_zero;
     Totals totals;
-    for (size_t k = 0; k < order.size(); ++k) {
-      const size_t next = order[std::min(k + 1, order.size() - 1)];
-      learn(data, prepared, order[k], next, totals, best);
-    }
+    for (const uint32_t i : order) learn(data, prepared, i, totals, best);
     return totals;
   }
 
@@ -60,19 +57,14 @@ class BinaryAdf final : public Training {
     }
     algorithm_.begin(0);
     const Adf::Elapsed elapsed = algorithm_.elapsed();
-    for (uint32_t first = 0; first < n_; first += block) {
-      const int n = int(std::min(block, n_ - first));
-      Row rows[block];
-      float weights[block];
-      std::copy_n(rows_.begin() + first, n, rows);
-      auto* const fields = reinterpret_cast<uint32_t*>(rows);
-#pragma omp simd
-      for (int k = 0; k < n; ++k) {
-        elapsed.catch_up(fields + 4 * k);
-        const float pending = std::bit_cast<float>(fields[4 * k + 3]);
-        weights[k] = weights_[first + k] * Adf::Elapsed::exp(-pending);
-      }
-      for (int k = 0; k < n; ++k) put(out, place_[first + k], weights[k]);
+    for (uint32_t first = 0; first < n_; first += lanes) {  // rows_ has room behind the last
+      Block rows = Block::load(rows_.data() + first);
+      elapsed.catch_up(rows);
+      V weights;
+      std::memcpy(&weights, weights_.data() + first, sizeof weights);
+      weights *= exp_of_vector<V, Block::I>(-rows.pending);
+      for (uint32_t k = 0; k < lanes && first + k < n_; ++k)
+        put(out, place_[first + k], weights[k]);
     }
   }
 
@@ -86,7 +78,9 @@ class BinaryAdf final : public Training {
   }
 
  private:
-  static constexpr uint32_t block = 256;
+  using Block = Adf::Block;
+  using V = Block::V;
+  static constexpr uint32_t lanes = Block::lanes;
 
   void put(float* out, uint32_t id, float weight) const {
     out[id * size_t(width_)] = -weight;
@@ -120,44 +114,49 @@ class BinaryAdf final : public Training {
 
   Prepared prepare(const Dataset& data) const {
     Prepared out{data.predicates.data(), data.predicates.size(), data.legal.empty(), {}};
-    std::vector<uint32_t> in(n_, no_predicate);  // the last sentence that a predicate was in
-    out.ids.resize(data.predicates.size());
+    std::vector<uint32_t> sorted;
     for (size_t i = 0; i < data.size() && out.fits; ++i) {
       const Sentence s = data[i];
-      out.fits = s.length <= 1;
-      for (int64_t k = s.offsets[0]; out.fits && k < s.offsets[s.length]; ++k) {
-        const uint32_t id = s.predicates[k];
-        out.fits = id < n_ && id != s.always && in[id] != i;
-        if (!out.fits) break;
-        in[id] = uint32_t(i);
-        out.ids[k] = number_[id];
+      const uint32_t *begin = s.predicates + s.offsets[0],
+                     *end = s.predicates + s.offsets[s.length];
+      if (!std::is_sorted(begin, end)) {
+        sorted.assign(begin, end);
+        std::sort(sorted.begin(), sorted.end());
+        begin = sorted.data();
+        end = begin + sorted.size();
       }
+      out.fits = s.length <= 1 && std::adjacent_find(begin, end) == end &&
+                 !std::binary_search(begin, end, s.always);
     }
+    if (out.fits) out.ids.reserve(data.predicates.size());
+    if (out.fits)
+      for (const uint32_t id : data.predicates) out.ids.push_back(number_[id]);
     return out;
   }
 
   // Takes Python's arrays over, unless the weights of the labels are not each other's negatives.
   bool load() {
-    weights_.resize(n_);
-    rows_.resize(n_);
-    for (uint32_t k = 0; k < n_; ++k) {
-      const float* const w = state_.weights + place_[k] * size_t(width_);
-      if (w[0] != -w[1]) return false;
-      weights_[k] = w[1];
-      rows_[k] = state_.rows[place_[k]];
-    }
+    weights_.assign(n_ + lanes, 0.0f);
+    rows_.assign(n_ + lanes, Row{});
+    const size_t size = n_ * size_t(width_);
+    if (state_.clock->step > 0 || !is_zero(state_.weights, int(size)))
+      for (uint32_t k = 0; k < n_; ++k) {
+        const float* const w = state_.weights + place_[k] * size_t(width_);
+        if (w[0] != -w[1]) return false;
+        weights_[k] = w[1];
+        rows_[k] = state_.rows[place_[k]];
+      }
     return loaded_ = true;
   }
 
-  void learn(const Dataset& data, const Prepared& prepared, size_t i, size_t next, Totals& totals,
+  void learn(const Dataset& data, const Prepared& prepared, size_t i, Totals& totals,
              int32_t* best) {
     const Sentence s = data[i];
     if (s.length == 0) return;
     algorithm_.begin(1);
     const uint32_t* const ids = prepared.ids.data() + s.offsets[0];
     const float* const values = s.values ? s.values + s.offsets[0] : nullptr;
-    const size_t listed = s.offsets[1] - s.offsets[0], always = s.always != no_predicate;
-    const float margin = 2 * score(ids, values, listed, s.always);  // s(1) − s(0)
+    const float margin = 2 * score(s, ids, values);  // s(1) − s(0)
     if (best) best[data.sentences[i]] = margin > 0;
     float step = 0;
     if (s.labels[0] != no_label) {
@@ -166,9 +165,7 @@ class BinaryAdf final : public Training {
       totals += Totals{softplus(-towards), 1 - wrong, 1}.weighted(s.weight);
       step = float(s.labels[0] == 1 ? wrong : -wrong) * s.weight;
     }
-    if (algorithm_.closes())
-      for (size_t k = 0; k < listed + always; ++k) algorithm_.close(fired_[k]);
-    update(ids, listed, s.always, step, data[next], prepared);
+    update(s, ids, values, step);
     algorithm_.end();
   }
 
@@ -176,73 +173,114 @@ class BinaryAdf final : public Training {
     return x > 0 ? x + std::log1p(std::exp(-x)) : std::log1p(std::exp(x));
   }
 
-  // v·x, with the rows brought up to date, all in working memory.
-  float score(const uint32_t* ids, const float* values, size_t listed, uint32_t always) {
-    const size_t n = listed + (always != no_predicate);
-    if (fired_.size() < n) {
-      fired_.resize(n);
-      for (auto* v : {&weight_, &scale_, &value_}) v->resize(n);
-    }
-    for (size_t k = 0; k < listed; ++k) {
-      fired_[k] = rows_[ids[k]];
-      weight_[k] = weights_[ids[k]];
-    }
-    if (values)
-      std::copy_n(values, listed, value_.begin());
-    else
-      std::fill_n(value_.begin(), listed, 1.0f);
-    if (n > listed) {
-      fired_[listed] = rows_[number_[always]];
-      weight_[listed] = weights_[number_[always]];
-      value_[listed] = 1;
-    }
-    const Adf::Elapsed elapsed = algorithm_.elapsed();
-    auto* const fields = reinterpret_cast<uint32_t*>(fired_.data());  // [n, 4]
-    float *const weight = weight_.data(), *const scale = scale_.data(),
-                 *const value = value_.data();
-    float sum = 0, most = 0;
-#pragma omp simd reduction(+ : sum) reduction(max : most)
-    for (int k = 0; k < int(n); ++k) {
-      scale[k] = elapsed.catch_up(fields + 4 * k);
-      sum += weight[k] * scale[k] * value[k];
-      const float pending = std::bit_cast<float>(fields[4 * k + 3]);
-      most = pending > most ? pending : most;
-    }
-    for (size_t k = 0; k < n && most > largest_pending; ++k)
-      if (fired_[k].pending > largest_pending) {
-        weight_[k] *= std::exp(-fired_[k].pending);
-        fired_[k].pending = 0;
-        scale_[k] = 1;
-      }
-    return sum;
+  // Calls f(k, n) for each block of predicates k, k + 1, … of a sentence, then for what always
+  // fires; n are in use of it.
+  template <class F>
+  static void for_each_block(const Sentence& s, F&& f) {
+    const size_t listed = s.offsets[1] - s.offsets[0];
+    for (size_t k = 0; k < listed; k += lanes) f(k, std::min<size_t>(lanes, listed - k));
+    if (s.always != no_predicate) f((listed + lanes - 1) / lanes * lanes, 0);
   }
 
-  // v ← v + γ · step · x, and all goes back to where it belongs; what comes next is fetched.
-  void update(const uint32_t* ids, size_t listed, uint32_t always, float step, const Sentence& next,
-              const Prepared& prepared) {
-    const size_t n = listed + (always != no_predicate);
-    const float lambda = algorithm_.elapsed().lambda;
-    const auto* const fields = reinterpret_cast<const uint32_t*>(fired_.data());
+  // The values of such a block: 0 for what is not in use.
+  static V values_of(const float* values, size_t k, size_t n) {
+    V out{};
+    if (n == lanes && values)
+      std::memcpy(&out, values + k, sizeof out);
+    else if (n == lanes)
+      out += 1.0f;
+    else if (n == 0)
+      out[0] = 1;  // what always fires
+    else
+      for (size_t j = 0; j < n; ++j) out[j] = values ? values[k + j] : 1.0f;
+    return out;
+  }
+
+  // v·x, with the rows brought up to date, all in working memory.
+  float score(const Sentence& s, const uint32_t* ids, const float* values) {
+    const size_t listed = s.offsets[1] - s.offsets[0], room = listed + 2 * lanes;
+    if (fired_.size() < room) {
+      fired_.resize(room);
+      for (auto* v : {&weight_, &rate_, &scale_}) v->resize(room);
+    }
+    const Row* const rows = rows_.data();
+    const float* const weights = weights_.data();
+    Row* const fired = fired_.data();
     float* const weight = weight_.data();
-    const float *const scale = scale_.data(), *const value = value_.data();
-#pragma omp simd
-    for (int k = 0; k < int(n); ++k) {
-      const float rate = std::bit_cast<float>(fields[4 * k]);
-      weight[k] += step * value[k] * rate / ((1.0f - lambda * rate) * scale[k]);
-    }
-    const uint32_t* coming = prepared.ids.data() + next.offsets[0];
-    const uint32_t* const end = prepared.ids.data() + next.offsets[next.length];
     for (size_t k = 0; k < listed; ++k) {
-      if (coming != end) {
-        __builtin_prefetch(rows_.data() + *coming, 1);
-        __builtin_prefetch(weights_.data() + *coming++, 1);
-      }
-      rows_[ids[k]] = fired_[k];
-      weights_[ids[k]] = weight_[k];
+      fired[k] = rows[ids[k]];
+      weight[k] = weights[ids[k]];
     }
-    if (n > listed) {
-      rows_[number_[always]] = fired_[listed];
-      weights_[number_[always]] = weight_[listed];
+    if (s.always != no_predicate) {
+      const size_t k = (listed + lanes - 1) / lanes * lanes;
+      fired_[k] = rows_[number_[s.always]];
+      weight_[k] = weights_[number_[s.always]];
+    }
+    const Adf::Elapsed elapsed = algorithm_.elapsed();
+    V sum{}, most{};
+    for_each_block(s, [&](size_t k, size_t n) {
+      Block rows = Block::load(fired_.data() + k);
+      elapsed.catch_up(rows);
+      rows.store(fired_.data() + k);
+      const V value = values_of(values, k, n), scale = pending_scale(rows.pending);
+      V v;
+      std::memcpy(&v, weight + k, sizeof v);
+      std::memcpy(rate_.data() + k, &rows.rate, sizeof v);
+      std::memcpy(scale_.data() + k, &scale, sizeof v);
+      sum += value != 0.0f ? v * scale * value : V{};
+      most = rows.pending > most ? rows.pending : most;
+    });
+    float total = 0, largest = 0;
+    for (uint32_t j = 0; j < lanes; ++j) {
+      total += sum[j];
+      largest = std::max(largest, most[j]);
+    }
+    if (largest > largest_pending) apply_pending(s);
+    return total;
+  }
+
+  void apply_pending(const Sentence& s) {
+    for_each_block(s, [&](size_t k, size_t n) {
+      for (size_t j = k; j < k + std::max<size_t>(n, 1); ++j)
+        if (fired_[j].pending > largest_pending) {
+          weight_[j] *= std::exp(-fired_[j].pending);
+          fired_[j].pending = 0;
+          scale_[j] = 1;
+        }
+    });
+  }
+
+  // v ← v + γ · step · x, and all goes back to where it belongs.
+  void update(const Sentence& s, const uint32_t* ids, const float* values, float step) {
+    const size_t listed = s.offsets[1] - s.offsets[0];
+    const size_t last = (listed + lanes - 1) / lanes * lanes;
+    if (algorithm_.closes())
+      for_each_block(s, [&](size_t k, size_t n) {
+        for (size_t j = k; j < k + std::max<size_t>(n, 1); ++j) {
+          algorithm_.close(fired_[j]);
+          rate_[j] = fired_[j].rate;
+        }
+      });
+    const float lambda = algorithm_.elapsed().lambda;
+    for_each_block(s, [&](size_t k, size_t n) {
+      V rate, scale, v;
+      std::memcpy(&rate, rate_.data() + k, sizeof rate);
+      std::memcpy(&scale, scale_.data() + k, sizeof scale);
+      std::memcpy(&v, weight_.data() + k, sizeof v);
+      v += values_of(values, k, n) * step * rate / ((1.0f - lambda * rate) * scale);
+      std::memcpy(weight_.data() + k, &v, sizeof v);
+    });
+    Row* const rows = rows_.data();
+    float* const weights = weights_.data();
+    const Row* const fired = fired_.data();
+    const float* const weight = weight_.data();
+    for (size_t k = 0; k < listed; ++k) {
+      rows[ids[k]] = fired[k];
+      weights[ids[k]] = weight[k];
+    }
+    if (s.always != no_predicate) {
+      rows_[number_[s.always]] = fired_[last];
+      weights_[number_[s.always]] = weight_[last];
     }
   }
 
@@ -254,10 +292,10 @@ class BinaryAdf final : public Training {
   std::vector<uint32_t> number_, place_;  // [n] of each predicate; the predicate of each number
   Prepared known_;
   bool loaded_ = false;
-  std::vector<float> weights_;  // [n] v, by our numbers
+  std::vector<float> weights_;  // [n and some room] v, by our numbers
   std::vector<Row> rows_;
-  std::vector<Row> fired_;  // the rows of a sentence, their weights, scales and values
-  std::vector<float> weight_, scale_, value_;
+  std::vector<Row> fired_;  // the rows of a sentence, with their weights, rates and scales
+  std::vector<float> weight_, rate_, scale_;
 };
 
 }  // namespace adaptag

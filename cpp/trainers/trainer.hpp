@@ -255,8 +255,9 @@ inline void check_shrink(double x) {
                                 "; allowed: below 0.5 (lower rate or period, or raise sigma)");
 }
 
-// exp(−p) for p ≤ largest_pending, exact to float32.
-[[gnu::always_inline]] inline float pending_scale(float p) {
+// exp(−p) for p ≤ largest_pending, exact to float32; of a number or of a vector.
+template <class V>
+V pending_scale(V p) {
   return 1.0f - p * (1.0f - p * (0.5f - p * (1.0f / 6 - p * (1.0f / 24))));
 }
 
