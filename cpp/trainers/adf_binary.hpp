@@ -4,8 +4,8 @@
 // number v = w(1) for each predicate is enough, and P(1 | x) = 1 / (1 + exp(−2 v·x)).
 //
 // Documents have hundreds of features, most of them rare, and what takes the time is memory. So
-// weights and rows are kept apart from Python's arrays while training goes on: small, and in an
-// order in which those of a document lie together: by falling frequency, then by first occurrence.
+// weights and rows are kept apart from Python's arrays while training goes on: small, and in the
+// order they first occur in, so that those that a document alone has lie together.
 // All arithmetic is in loops over the predicates of a document, which compilers turn into vector
 // code.
 #pragma once
@@ -95,21 +95,25 @@ class BinaryAdf final : public Training {
     std::vector<uint32_t> ids;
   };
 
-  // Numbers the predicates: by falling frequency, then by first occurrence, then those never seen.
+  // Numbers the predicates in the order they first occur in: those that occur more than once, then
+  // those that occur once, then the others.
   void number(const Dataset& data) {
-    std::vector<uint32_t> count(n_, 0), seen;
+    std::vector<uint8_t> count(n_, 0);  // 2 stands for more
     for (const uint32_t id : data.predicates)
-      if (id < n_ && count[id]++ == 0) seen.push_back(id);
-    for (uint32_t id = 0; id < n_; ++id)
-      if (count[id] == 0) seen.push_back(id);
-    const uint32_t top = n_ ? *std::max_element(count.begin(), count.end()) : 0;
-    std::vector<uint32_t> starts(size_t(top) + 2, 0);  // counting sort
-    for (const uint32_t id : seen) ++starts[top - count[id] + 1];
-    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+      if (id < n_) count[id] += count[id] < 2;
+    uint32_t next[3] = {0};  // by count
+    next[1] = uint32_t(std::count(count.begin(), count.end(), 2));
+    next[0] = next[1] + uint32_t(std::count(count.begin(), count.end(), 1));
     place_.resize(n_);
-    number_.resize(n_);
-    for (const uint32_t id : seen) place_[starts[top - count[id]]++] = id;
-    for (uint32_t k = 0; k < n_; ++k) number_[place_[k]] = k;
+    number_.assign(n_, no_predicate);
+    const auto give = [&](uint32_t id) {
+      if (number_[id] != no_predicate) return;
+      number_[id] = next[count[id]]++;
+      place_[number_[id]] = id;
+    };
+    for (const uint32_t id : data.predicates)
+      if (id < n_) give(id);
+    for (uint32_t id = 0; id < n_; ++id) give(id);
   }
 
   Prepared prepare(const Dataset& data) const {
@@ -128,9 +132,10 @@ class BinaryAdf final : public Training {
       out.fits = s.length <= 1 && std::adjacent_find(begin, end) == end &&
                  !std::binary_search(begin, end, s.always);
     }
-    if (out.fits) out.ids.reserve(data.predicates.size());
-    if (out.fits)
-      for (const uint32_t id : data.predicates) out.ids.push_back(number_[id]);
+    if (!out.fits) return out;
+    out.ids.resize(data.predicates.size());
+    std::transform(data.predicates.begin(), data.predicates.end(), out.ids.begin(),
+                   [&](uint32_t id) { return number_[id]; });
     return out;
   }
 
@@ -201,7 +206,8 @@ class BinaryAdf final : public Training {
     const size_t listed = s.offsets[1] - s.offsets[0], room = listed + 2 * lanes;
     if (fired_.size() < room) {
       fired_.resize(room);
-      for (auto* v : {&weight_, &rate_, &scale_}) v->resize(room);
+      weight_.resize(room);
+      factor_.resize(room);
     }
     const Row* const rows = rows_.data();
     const float* const weights = weights_.data();
@@ -223,10 +229,10 @@ class BinaryAdf final : public Training {
       elapsed.catch_up(rows);
       rows.store(fired_.data() + k);
       const V value = values_of(values, k, n), scale = pending_scale(rows.pending);
+      const V factor = rows.rate / ((1.0f - elapsed.lambda * rows.rate) * scale);
       V v;
       std::memcpy(&v, weight + k, sizeof v);
-      std::memcpy(rate_.data() + k, &rows.rate, sizeof v);
-      std::memcpy(scale_.data() + k, &scale, sizeof v);
+      std::memcpy(factor_.data() + k, &factor, sizeof factor);
       sum += value != 0.0f ? v * scale * value : V{};
       most = rows.pending > most ? rows.pending : most;
     });
@@ -239,13 +245,20 @@ class BinaryAdf final : public Training {
     return total;
   }
 
+  // What a step is multiplied by for the weight of a row: its rate, with the shrink that is put
+  // off.
+  float factor(const Row& row) const {
+    const float lambda = algorithm_.elapsed().lambda;
+    return row.rate / ((1.0f - lambda * row.rate) * pending_scale(row.pending));
+  }
+
   void apply_pending(const Sentence& s) {
     for_each_block(s, [&](size_t k, size_t n) {
       for (size_t j = k; j < k + std::max<size_t>(n, 1); ++j)
         if (fired_[j].pending > largest_pending) {
           weight_[j] *= std::exp(-fired_[j].pending);
           fired_[j].pending = 0;
-          scale_[j] = 1;
+          factor_[j] = factor(fired_[j]);
         }
     });
   }
@@ -258,16 +271,14 @@ class BinaryAdf final : public Training {
       for_each_block(s, [&](size_t k, size_t n) {
         for (size_t j = k; j < k + std::max<size_t>(n, 1); ++j) {
           algorithm_.close(fired_[j]);
-          rate_[j] = fired_[j].rate;
+          factor_[j] = factor(fired_[j]);
         }
       });
-    const float lambda = algorithm_.elapsed().lambda;
     for_each_block(s, [&](size_t k, size_t n) {
-      V rate, scale, v;
-      std::memcpy(&rate, rate_.data() + k, sizeof rate);
-      std::memcpy(&scale, scale_.data() + k, sizeof scale);
+      V factor, v;
+      std::memcpy(&factor, factor_.data() + k, sizeof factor);
       std::memcpy(&v, weight_.data() + k, sizeof v);
-      v += values_of(values, k, n) * step * rate / ((1.0f - lambda * rate) * scale);
+      v += values_of(values, k, n) * step * factor;
       std::memcpy(weight_.data() + k, &v, sizeof v);
     });
     Row* const rows = rows_.data();
@@ -294,8 +305,8 @@ class BinaryAdf final : public Training {
   bool loaded_ = false;
   std::vector<float> weights_;  // [n and some room] v, by our numbers
   std::vector<Row> rows_;
-  std::vector<Row> fired_;  // the rows of a sentence, with their weights, rates and scales
-  std::vector<float> weight_, rate_, scale_;
+  std::vector<Row> fired_;  // the rows of a sentence, with their weights and factors
+  std::vector<float> weight_, factor_;
 };
 
 }  // namespace adaptag

@@ -288,9 +288,10 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _keep(self, flat: NDArray[np.float32]) -> None:
         self._weights = flat
-        rows = self._rows().astype(np.float64).T  # [Y, F + 1]
+        rows = self._rows()
         if len(self.classes_) == 2:
-            rows = rows[1:] - rows[:1]
+            rows = rows[:, 1:] - rows[:, :1]
+        rows = rows.astype(np.float64).T  # [Y, F + 1], or [1, F + 1]
         n = rows.shape[1] - self.fit_intercept
         self.coef_ = rows[:, :n]
         self.intercept_ = rows[:, n] if self.fit_intercept else np.zeros(len(rows))

@@ -1,0 +1,1 @@
+"""Experiments: search for settings, comparison of algorithms, the papers' tables and pictures."""

@@ -1,0 +1,92 @@
+"""Line charts as SVG text: for reports that open without a network, and for the docs."""
+
+from __future__ import annotations
+
+import io
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from adaptag.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Series", "line_chart"]
+
+# Okabe and Ito's colours, which most colour-blind people can tell apart, and marks for the rest.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+MARKS = "osD^vPX*"
+MOST_MARKS = 40  # points; a line of more has no marks
+
+
+@dataclass(frozen=True)
+class Series:
+    """One line of a chart.
+
+    Attributes:
+        name: what the legend calls it.
+        x: where its points lie, and
+        y: how high.
+        spread: standard deviation at each point, drawn as a band; None: no band.
+    """
+
+    name: str
+    x: Sequence[float]
+    y: Sequence[float]
+    spread: Sequence[float] | None = None
+
+
+def line_chart(
+    series: Sequence[Series],
+    *,
+    title: str,
+    x_label: str,
+    y_label: str,
+    log_x: bool = False,
+    log_y: bool = False,
+    size: tuple[float, float] = (7.0, 4.2),
+) -> str:
+    """Draw lines; the result is an ``<svg>`` element.
+
+    Args:
+        series: the lines, in the order of the legend.
+        title: above the chart.
+        x_label: what lies on the x axis, with its unit.
+        y_label: what lies on the y axis, with its unit.
+        log_x: whether the x axis is logarithmic.
+        log_y: whether the y axis is.
+        size: width and height in inches.
+    """
+    try:
+        from matplotlib.backends.backend_svg import FigureCanvasSVG
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ParameterError(
+            "charts need matplotlib; install it: pip install 'adaptag[experiments]'"
+        ) from None
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasSVG(figure)
+    axes: Any = figure.add_subplot()
+    for number, one in enumerate(series):
+        colour = COLOURS[number % len(COLOURS)]
+        mark = MARKS[number % len(MARKS)] if len(one.x) <= MOST_MARKS else None
+        axes.plot(one.x, one.y, color=colour, marker=mark, markersize=4, label=one.name)
+        if one.spread is not None:
+            low = [y - s for y, s in zip(one.y, one.spread, strict=True)]
+            high = [y + s for y, s in zip(one.y, one.spread, strict=True)]
+            axes.fill_between(one.x, low, high, color=colour, alpha=0.15, linewidth=0)
+    axes.set_title(title)
+    axes.set_xlabel(x_label)
+    axes.set_ylabel(y_label)
+    if log_x:
+        axes.set_xscale("log")
+    if log_y:
+        axes.set_yscale("log")
+    axes.grid(visible=True, color="#dddddd", linewidth=0.6)
+    axes.spines[["top", "right"]].set_visible(False)
+    if len(series) > 1:
+        axes.legend(frameon=False, fontsize="small")
+    out = io.StringIO()
+    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    text = out.getvalue()
+    return text[text.index("<svg") :]
