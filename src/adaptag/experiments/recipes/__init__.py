@@ -1,0 +1,1 @@
+"""Recipes: a task of the papers each, from its corpus to data that algorithms are compared on."""
