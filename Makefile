@@ -32,6 +32,7 @@ bench-all: bench .venv/.batch
 	$(BIN)/python benchmarks/per_pass.py
 	$(BIN)/python benchmarks/pos.py
 	$(BIN)/python benchmarks/base_np.py
+	$(BIN)/python benchmarks/bio_ner.py
 	$(BIN)/python benchmarks/segmentation.py
 	$(BIN)/python benchmarks/segmentation_speed.py
 	$(BIN)/python benchmarks/documents.py

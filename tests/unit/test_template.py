@@ -129,7 +129,7 @@ def test_a_byte_order_mark_is_no_template_line(tmp_path):
 def test_presets_load_and_compile(name, n_columns):
     template = Template.load(name, n_columns)
     assert template.name == name
-    assert template.n_columns == (n_columns if name == "general" else 2)
+    assert template.n_columns == {"general": n_columns, "bio-ner": 3}.get(name, 2)
     assert "{" not in "".join(line.skeleton for line in template.lines)
     assert template.program().arity == max(len(line.macros) for line in template.lines)
 
