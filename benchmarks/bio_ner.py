@@ -38,12 +38,12 @@ CHOSEN: dict[str, dict[str, Any]] = {
     "perceptron": {"passes": 10},
 }
 GRIDS: dict[str, dict[str, list[float]]] = {
-    "adf": {"rate": [0.005, 0.01, 0.02, 0.05], "sigma": [1.0, 2.0, 5.0]},
-    "sgd": {"rate": [0.005, 0.01, 0.02, 0.05], "sigma": [1.0, 5.0]},
+    "adf": {"rate": [0.01, 0.02, 0.05], "sigma": [1.0, 5.0]},
+    "sgd": {"rate": [0.01, 0.02, 0.05], "sigma": [1.0, 5.0]},
     "averaged-perceptron": {},
     "perceptron": {},
 }
-MOST_PASSES = 14
+MOST_PASSES = 12
 
 READ_FIRST = """\
 JNLPBA 2004, official training and test files; preset `bio-ner`: table 2 of Sun et al. (2014), and

@@ -931,7 +931,8 @@ NB_MODULE(ADAPTAG_MODULE, m) {
       .def(nb::init<std::string_view, const Layout&, const PyDataset&, const std::vector<double>&,
                     Out<float>, Out<float>, Out<uint8_t>, Out<uint8_t>, std::optional<size_t>>(),
            "algorithm"_a, "layout"_a, "dataset"_a, "values"_a, "weights"_a.noconvert(),
-           "shadow"_a.noconvert(), "rows"_a.noconvert(), "clock"_a.noconvert(), "n"_a.none())
+           "shadow"_a.noconvert(), "rows"_a.noconvert(), "clock"_a.noconvert(), "n"_a.none(),
+           nb::keep_alive<1, 4>())
       .def("run", &PyTraining::run, "dataset"_a, "order"_a.noconvert(),
            "best"_a.noconvert().none() = nb::none())
       .def("sync", &PyTraining::sync)

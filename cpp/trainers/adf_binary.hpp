@@ -5,13 +5,12 @@
 //
 // Documents have hundreds of features, most of them rare, and what takes the time is memory. So
 // weights and rows are kept apart from Python's arrays while training goes on: small, and in the
-// order they first occur in, so that those that a document alone has lie together.
-// All arithmetic is in loops over the predicates of a document, which compilers turn into vector
-// code.
+// order they first occur in, so that those that a document alone has lie together. Those of a
+// document are copied to working memory and back, and all arithmetic on them is in vectors.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "adf.hpp"
 
@@ -26,6 +25,7 @@ class BinaryAdf final : public Training {
     return layout.n_labels == 2 && layout.n_both == 0 && layout.n_edge == 0 && batch == 1;
   }
 
+  // The data of the task must stay alive: they are known by their place.
   BinaryAdf(const Task& task, State<Row, Adf::Clock> state, Adf algorithm)
       : n_(task.layout.n_node),
         width_(task.layout.width),
@@ -143,8 +143,7 @@ class BinaryAdf final : public Training {
   bool load() {
     weights_.assign(n_ + lanes, 0.0f);
     rows_.assign(n_ + lanes, Row{});
-    const size_t size = n_ * size_t(width_);
-    if (state_.clock->step > 0 || !is_zero(state_.weights, int(size)))
+    if (state_.clock->step > 0 || !is_zero(state_.weights, n_ * size_t(width_)))
       for (uint32_t k = 0; k < n_; ++k) {
         const float* const w = state_.weights + place_[k] * size_t(width_);
         if (w[0] != -w[1]) return false;

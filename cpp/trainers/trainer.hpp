@@ -238,7 +238,7 @@ void for_each_vector(const Ops&, int n, F&& f) {
 }
 
 // Whether n weights are all zero, as those of a predicate that never fired are.
-inline bool is_zero(const float* w, int n) {
+inline bool is_zero(const float* w, size_t n) {
   return std::all_of(w, w + n, [](float x) { return x == 0; });
 }
 
