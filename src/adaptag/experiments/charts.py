@@ -58,6 +58,7 @@ def line_chart(
         size: width and height in inches.
     """
     try:
+        from matplotlib import rc_context
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
     except ImportError:
@@ -87,6 +88,7 @@ def line_chart(
     if len(series) > 1:
         axes.legend(frameon=False, fontsize="small")
     out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
+    with rc_context({"svg.hashsalt": title}):  # the same names inside the file each time
+        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
     return text[text.index("<svg") :]
