@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Data = PathLike | Corpus | Dataset | Table | Iterable[Iterable[Token]]
     Format = ColumnFormat | str | None
 
-__all__ = ["encode", "evaluate", "evaluate_file", "evaluate_model", "read", "train"]
+__all__ = ["encode", "encode_like", "evaluate", "evaluate_file", "evaluate_model", "read", "train"]
 
 GENERAL = "general"
 FORMATS = ("columns", "attributes")
@@ -135,7 +135,7 @@ def train(
         start=origin,
         format=format,
     )
-    dev_set = None if dev is None else _encode_like(dev, dataset, format)
+    dev_set = None if dev is None else encode_like(dev, dataset, format)
     rules: list[Callback] = [Converged()] if converge else []
     if dev_set is not None:
         rules.append(EarlyStopping(patience))
@@ -263,12 +263,12 @@ def evaluate_model(
     format: Format = None,  # noqa: A002
 ) -> Evaluation:
     """Tag labelled data with a model and score it."""
-    dataset = data if isinstance(data, Dataset) else _encode_like(data, model, format)
+    dataset = data if isinstance(data, Dataset) else encode_like(data, model, format)
     predicted = model.tag_encoded(dataset.encoded, legal)
     return evaluate_ids(dataset.labels, predicted, dataset.encoded.sentences, dataset.label_names)
 
 
-def _encode_like(data: Data, like: Dataset | Model, format: Format) -> Dataset:  # noqa: A002
+def encode_like(data: Data, like: Dataset | Model, format: Format) -> Dataset:  # noqa: A002
     """Encode labelled data with the index of a dataset or model."""
     if isinstance(data, Dataset):
         raise ParameterError("development data must be text or sentences, not an encoded dataset")

@@ -9,6 +9,7 @@ import typer
 
 from adaptag.cli.algorithms import algorithms
 from adaptag.cli.classify import classify
+from adaptag.cli.compare import compare
 from adaptag.cli.demo import demo
 from adaptag.cli.encode import encode
 from adaptag.cli.evaluate import evaluate
@@ -28,7 +29,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, tag, evaluate, learn, inspect, encode, algorithms, demo):
+for command in (train, tag, evaluate, compare, learn, inspect, encode, algorithms, demo):
     app.command()(command)
 app.add_typer(segment)
 app.add_typer(classify)

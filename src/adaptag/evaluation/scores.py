@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Evaluation", "Score", "conlleval_text", "evaluate_ids", "evaluate_sequences"]
+__all__ = [
+    "Evaluation",
+    "Score",
+    "conlleval_text",
+    "evaluate_ids",
+    "evaluate_sequences",
+    "sentence_counts",
+]
 
 
 def _percent(part: int, whole: int) -> float:
@@ -127,16 +134,48 @@ def evaluate_ids(
     scheme = ChunkScheme(labels)
     right = gold[gold == predicted]
     if scheme.chunked:
-        guess, truth = (scheme.spans(ids, sentence_offsets) for ids in (predicted, gold))
-        # Chunks do not overlap, so a gold chunk can only equal the one predicted from its start.
-        guess_from = np.zeros((gold.size, 3), dtype=np.int64)
-        guess_from[guess[:, 0]] = guess
-        same = truth[(guess_from[truth[:, 0]] == truth).all(axis=1)]
+        same, guess, truth = _chunks(scheme, gold, predicted, sentence_offsets)
         by_type = _by_type(scheme.types, same[:, 2], guess[:, 2], truth[:, 2])
         chunks = Score.total(by_type.values())
     else:
         by_type, chunks = _by_type(labels, right, predicted, gold), None
     return Evaluation(gold.size, right.size, chunks, by_type)
+
+
+def sentence_counts(
+    gold: NDArray[np.integer[Any]],
+    predicted: NDArray[np.integer[Any]],
+    sentence_offsets: NDArray[np.integer[Any]],
+    labels: Sequence[str],
+) -> NDArray[np.int64]:
+    """Count the correct, predicted and gold items of each sentence, ``[N, 3]``.
+
+    Items are chunks, or tokens where the labels are not chunk labels: F1 of the sums is then token
+    accuracy.
+    """
+    scheme = ChunkScheme(labels)
+    if scheme.chunked:
+        found = [c[:, 0] for c in _chunks(scheme, gold, predicted, sentence_offsets)]
+    else:
+        every = np.arange(gold.size)
+        found = [every[gold == predicted], every, every]
+    n = len(sentence_offsets) - 1
+    places = [np.searchsorted(sentence_offsets, first, "right") - 1 for first in found]
+    return np.stack([np.bincount(p, minlength=n) for p in places], axis=1).astype(np.int64)
+
+
+def _chunks(
+    scheme: ChunkScheme,
+    gold: NDArray[np.integer[Any]],
+    predicted: NDArray[np.integer[Any]],
+    sentence_offsets: NDArray[np.integer[Any]],
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The chunks that are correct, predicted and gold, each ``[n, 3]``, as ``spans`` gives them."""
+    guess, truth = (scheme.spans(ids, sentence_offsets) for ids in (predicted, gold))
+    # Chunks do not overlap, so a gold chunk can only equal the one predicted from its start.
+    guess_from = np.zeros((gold.size, 3), dtype=np.int64)
+    guess_from[guess[:, 0]] = guess
+    return truth[(guess_from[truth[:, 0]] == truth).all(axis=1)], guess, truth
 
 
 def _by_type(names: Sequence[str], *items: NDArray[np.integer[Any]]) -> dict[str, Score]:

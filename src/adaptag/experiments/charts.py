@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ __all__ = ["Series", "line_chart"]
 # Okabe and Ito's colours, which most colour-blind people can tell apart, and marks for the rest.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 MARKS = "osD^vPX*"
+METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)  # addresses that nobody needs
 MOST_MARKS = 40  # points; a line of more has no marks
 
 
@@ -44,6 +46,8 @@ def line_chart(
     y_label: str,
     log_x: bool = False,
     log_y: bool = False,
+    whole_x: bool = False,
+    lowest_y: float | None = None,
     size: tuple[float, float] = (7.0, 4.2),
 ) -> str:
     """Draw lines; the result is an ``<svg>`` element.
@@ -55,12 +59,15 @@ def line_chart(
         y_label: what lies on the y axis, with its unit.
         log_x: whether the x axis is logarithmic.
         log_y: whether the y axis is.
+        whole_x: whether only whole numbers are marked on the x axis.
+        lowest_y: where the y axis begins; below it points are not shown.
         size: width and height in inches.
     """
     try:
         from matplotlib import rc_context
         from matplotlib.backends.backend_svg import FigureCanvasSVG
         from matplotlib.figure import Figure
+        from matplotlib.ticker import MaxNLocator
     except ImportError:
         raise ParameterError(
             "charts need matplotlib; install it: pip install 'adaptag[experiments]'"
@@ -79,10 +86,17 @@ def line_chart(
     axes.set_title(title)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
+    if lowest_y is not None:
+        top = max((y for one in series for y in one.y), default=lowest_y)
+        axes.set_ylim(lowest_y, top + 0.05 * (top - lowest_y) if top > lowest_y else None)
+    if whole_x:
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if log_x:
         axes.set_xscale("log")
+        _plain_numbers(axes.xaxis)
     if log_y:
         axes.set_yscale("log")
+        _plain_numbers(axes.yaxis)
     axes.grid(visible=True, color="#dddddd", linewidth=0.6)
     axes.spines[["top", "right"]].set_visible(False)
     if len(series) > 1:
@@ -91,4 +105,15 @@ def line_chart(
     with rc_context({"svg.hashsalt": title}):  # the same names inside the file each time
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
-    return text[text.index("<svg") :]
+    return METADATA.sub("", text[text.index("<svg") :])
+
+
+def _plain_numbers(axis: Any) -> None:
+    """Mark a logarithmic axis with numbers such as 0.5 and 20, as many as there is room for."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    low, high = axis.get_view_interval()
+    near = 0 < high < 300 * low
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if near else (1,)))
+    axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+    axis.set_minor_formatter(NullFormatter())

@@ -1,0 +1,286 @@
+"""``adaptag compare``: several algorithms on the same data, and a report of them."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from adaptag.cli.options import (
+    CommentOption,
+    DocstartOption,
+    EdgeCutoffOption,
+    EdgeShareOption,
+    FormatOption,
+    PassesOption,
+    RichEdgesOption,
+    SeparatorOption,
+    TemplateOption,
+    file_format,
+)
+from adaptag.cli.output import say
+from adaptag.cli.progress import TrainingBar
+from adaptag.errors import FileError, ParameterError
+from adaptag.training.algorithms import algorithms as all_algorithms
+from adaptag.training.callbacks import Callback, PassReport
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from rich.table import Table as RichTable
+    from typing_extensions import Self
+
+    from adaptag.experiments.results import Comparison, Table
+
+__all__ = ["compare"]
+
+NARROW = (0, 1, 2, 6, 7)  # columns of the results that a small terminal has room for
+WIDE = 140  # characters that all columns need
+FILES = ("report.html", "report.md", "report.json")
+
+
+def compare(
+    train: Annotated[
+        Path,
+        typer.Argument(
+            metavar="TRAIN", help="Labelled column file (.gz, .xz), or encoded dataset."
+        ),
+    ],
+    test: Annotated[Path, typer.Argument(metavar="TEST", help="Labelled file to score on.")],
+    algorithms: Annotated[
+        str,
+        typer.Option(
+            "--algorithms",
+            "-a",
+            help=f"Names with commas between, the others are tested against the first: "
+            f"{', '.join(all_algorithms())}. slow=sgd: sgd, by the name slow.",
+        ),
+    ] = "adf,sgd,averaged-perceptron",
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help=f"Folder to write {', '.join(FILES)} to."),
+    ] = Path("comparison"),
+    template: TemplateOption = None,
+    passes: PassesOption = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, help="Orders of the sentences: seeds 1 to this.")
+    ] = 3,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="NAME.PARAMETER=VALUE",
+            help="A setting of one algorithm, such as adf.rate=0.05 or lbfgs.passes=100. "
+            "Can be given again.",
+        ),
+    ] = None,
+    files: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--settings",
+            metavar="FILE",
+            help="Settings as JSON: by algorithm, or of one, as adaptag tune writes them. "
+            "Can be given again; --set goes before.",
+        ),
+    ] = None,
+    cutoff: Annotated[int, typer.Option(min=1, help="Leave out rarer features.")] = 1,
+    rich_edges: RichEdgesOption = False,
+    edge_cutoff: EdgeCutoffOption = 1,
+    edge_share: EdgeShareOption = 1.0,
+    format: FormatOption = "columns",  # noqa: A002
+    separator: SeparatorOption = "auto",
+    comment: CommentOption = "",
+    skip_docstart: DocstartOption = False,
+) -> None:
+    """Compare algorithms: the same features, the same order of sentences, scored after each pass.
+
+    Writes a report with charts, tables and significance tests. Ctrl-C keeps the algorithms that
+    were finished and writes the report of those.
+    """
+    from rich.console import Console
+
+    from adaptag.experiments.comparison import compare as run
+    from adaptag.experiments.report import needs_matplotlib
+
+    names = [name.strip() for name in algorithms.split(",") if name.strip()]
+    given = _settings(files or [], settings or [])
+    needs_matplotlib()
+    _prepare(output)
+    with Watch() as watch:
+        result = run(
+            train,
+            test,
+            algorithms=names,
+            template=template,
+            passes=passes,
+            seeds=range(1, seeds + 1),
+            cutoff=cutoff,
+            rich_edges=rich_edges,
+            edge_cutoff=edge_cutoff,
+            edge_share=edge_share,
+            parameters=given,
+            format=file_format(format, separator, comment, skip_docstart),
+            callbacks=[watch],
+            on_run=watch.on_run,
+        )
+    if result.left_out:
+        say(f"interrupted; not finished, and left out: {', '.join(result.left_out)}")
+    if not result.entries:
+        raise typer.Exit(130)
+    _write(result, output, _command())
+    console = Console()
+    table = result.table() if console.width >= WIDE else result.table().select(NARROW)
+    console.print(_rich(table, f"{result.measure} on {result.test.name}"))
+    if result.verdicts:
+        console.print(_rich(result.significance_table(), "Significance"))
+    say(f"report: {output / FILES[0]}")
+
+
+class Watch(Callback):
+    """One line a training, and its bar where a person looks."""
+
+    def __enter__(self) -> Self:
+        self.bar = TrainingBar().__enter__() if sys.stderr.isatty() else None
+        self.head, self.reached = "", ""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar:
+            self.bar.bar.stop()
+        self._tell()
+
+    def on_run(self, name: str, seed: int | None, number: int, of: int) -> None:
+        """Say how the training before ended, and name the one that begins."""
+        self._tell()
+        self.head = f"{number}/{of}  {name}" + ("" if seed is None else f", seed {seed}")
+
+    def _tell(self) -> None:
+        if self.reached:
+            say(f"{self.head}: {self.reached}")
+        self.reached = ""
+
+    def on_start(self, passes: int, sentences: int) -> None:
+        """Draw a new bar."""
+        if self.bar:
+            for task in self.bar.bar.task_ids:
+                self.bar.bar.remove_task(task)
+            self.bar.on_start(passes, sentences)
+
+    def on_progress(self, sentences: int) -> None:
+        """Move the bar."""
+        if self.bar:
+            self.bar.on_progress(sentences)
+
+    def on_pass(self, history: Sequence[PassReport]) -> bool:
+        """Note the score."""
+        passes = f"{len(history)} pass{'es' * (len(history) > 1)}"
+        self.reached = f"{history[-1].score:.2f} after {passes}"
+        if self.bar:
+            self.bar.on_pass(history)
+        return False
+
+
+def _settings(files: list[Path], settings: list[str]) -> dict[str, dict[str, float | str]]:
+    """Put settings from files and from the command line together."""
+    found: dict[str, dict[str, float | str]] = {}
+    for path in files:
+        for name, values in _read_settings(path).items():
+            found.setdefault(name, {}).update(values)
+    for text in settings:
+        place, equals, value = text.partition("=")
+        name, dot, parameter = place.rpartition(".")
+        if not (equals and dot and name and parameter and value):
+            raise ParameterError(f"--set {text!r}; expected NAME.PARAMETER=VALUE")
+        found.setdefault(name, {})[parameter] = _number(value)
+    return found
+
+
+def _read_settings(path: Path) -> dict[str, dict[str, float | str]]:
+    """Read settings by algorithm, or an object of ``algorithm`` and ``parameters``."""
+    from adaptag.storage.files import read_bytes, shown
+
+    try:
+        content = json.loads(read_bytes(path))
+    except FileError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise ParameterError(f"{shown(path)}: not JSON: {error}") from None
+    if isinstance(content, dict) and isinstance(content.get("algorithm"), str):
+        content = {content["algorithm"]: content.get("parameters", {})}
+    fine = isinstance(content, dict) and all(
+        isinstance(values, dict) and all(_is_value(v) for v in values.values())
+        for values in content.values()
+    )
+    if not fine:
+        raise ParameterError(
+            f"{shown(path)}: expected an object of settings by algorithm, such as "
+            '{"adf": {"rate": 0.1}}'
+        )
+    return {
+        name: {key: _number(str(value)) for key, value in values.items()}
+        for name, values in content.items()
+    }
+
+
+def _is_value(value: object) -> bool:
+    return isinstance(value, (int, float, str)) and not isinstance(value, bool)
+
+
+def _number(value: str) -> float | str:
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder, or raise now rather than after long work."""
+    from adaptag.storage.files import check_writable, shown
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{shown(folder)}: cannot make the folder: {error.strerror}") from None
+    for name in FILES:
+        check_writable(folder / name)
+
+
+def _write(result: Comparison, folder: Path, command: str) -> None:
+    """Write the three reports, each whole or not at all."""
+    from adaptag.experiments.report import html_report, markdown_report
+    from adaptag.storage.files import replace_file
+
+    texts = (
+        html_report(result, command),
+        markdown_report(result, command),
+        json.dumps({"command": command, **result.to_dict()}, indent=1) + "\n",
+    )
+    for name, text in zip(FILES, texts, strict=True):
+        with replace_file(folder / name) as file:
+            file.write(text.encode("utf-8", "backslashreplace"))
+
+
+def _command() -> str:
+    """The command as it was given."""
+    from adaptag.storage.files import shown
+
+    return shown(shlex.join(["adaptag", *sys.argv[1:]]))
+
+
+def _rich(table: Table, title: str) -> RichTable:
+    """A table for the terminal; the best values are bold."""
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    result = RichTable(title=Text(title), title_justify="left", box=box.HORIZONTALS)
+    for column, head in enumerate(table.head):
+        result.add_column(head, justify="right" if column else "left", no_wrap=not column)
+    for r, row in enumerate(table.rows):
+        cells = [Text(cell, "bold" if (r, c) in table.best else "") for c, cell in enumerate(row)]
+        result.add_row(*cells)
+    return result

@@ -1,0 +1,337 @@
+"""Algorithms beside each other: the same features, the same order of sentences, one run.
+
+Training data is encoded once. For a seed every online algorithm sees the sentences in the same
+order, pass by pass. After each pass the weights are scored on the test data; the clock stands still
+meanwhile. An iteration of a batch algorithm counts as a pass; the order of sentences has no effect
+on it, so it is trained once, whatever the number of seeds.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import platform
+import re
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptag import api
+from adaptag._native import build, cores
+from adaptag.corpus.chunks import ChunkScheme
+from adaptag.dataset.encoded import Dataset
+from adaptag.decoding.model import Model
+from adaptag.errors import ParameterError, unknown
+from adaptag.evaluation.scores import sentence_counts
+from adaptag.experiments.results import Comparison, Data, Entry, Run, Verdict
+from adaptag.experiments.significance import (
+    block_scores,
+    f1,
+    needs_scipy,
+    paired_t_test,
+    randomisation_test,
+)
+from adaptag.storage.files import STDIN, shown
+from adaptag.storage.tensors import kind_of
+from adaptag.training.algorithms import algorithm as find_algorithm
+from adaptag.training.callbacks import Callback
+from adaptag.training.loop import fit
+from adaptag.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from adaptag.features.template import Template
+    from adaptag.storage.files import PathLike
+    from adaptag.training.declarations import Algorithm, Value
+
+__all__ = ["DUST", "active_weights", "compare"]
+
+DUST = 1e-6  # of the largest weight; below lies what rounding leaves of weights that cancelled
+NAME = re.compile(r"[A-Za-z][\w.+-]*", re.ASCII)
+PASSES = "passes"
+
+
+@dataclass(frozen=True)
+class _Contestant:
+    """An algorithm with its settings, checked."""
+
+    name: str
+    algorithm: Algorithm
+    values: dict[str, Value]
+    passes: int | None
+
+
+def compare(
+    train: api.Data,
+    test: api.Data,
+    *,
+    algorithms: Sequence[str] = ("adf", "sgd"),
+    template: str | PathLike | Template | None = None,
+    passes: int | None = None,
+    seeds: Sequence[int] = (1,),
+    cutoff: int = 1,
+    rich_edges: bool = False,
+    edge_cutoff: int = 1,
+    edge_share: float = 1.0,
+    parameters: Mapping[str, Mapping[str, Value]] | None = None,
+    format: api.Format = None,  # noqa: A002
+    callbacks: Sequence[Callback] = (),
+    on_run: Callable[[str, int | None, int, int], None] | None = None,
+) -> Comparison:
+    """Train algorithms on the same data, and score each of them after each pass.
+
+    Args:
+        train: training data, as in ``adaptag.train``.
+        test: labelled data to score on.
+        algorithms: names of algorithms. ``slow=sgd`` is the algorithm ``sgd`` by the name ``slow``:
+            so one algorithm can take part with several settings. The first is the one that the
+            others are tested against.
+        template: as in ``adaptag.train``, like the next options.
+        passes: over the data; each algorithm's own number unless given.
+        seeds: of the orders of sentences.
+        cutoff: features that occur less often are left out.
+        rich_edges: all features have edge weights too.
+        edge_cutoff: features that occur less often get no edge weights beside their node weights.
+        edge_share: the share of features that gets them.
+        parameters: settings by the name of the algorithm; ``passes`` may be among them.
+        format: how files are written.
+        callbacks: watch each training, and can stop it.
+        on_run: called before each training with the algorithm's name, the seed (none for a batch
+            algorithm), the number of the training, and how many there are.
+
+    Returns:
+        The comparison. Ctrl-C keeps the algorithms that were finished, with all seeds.
+    """
+    contestants = _contestants(algorithms, parameters or {}, passes)
+    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
+        raise ParameterError(f"seeds are {list(seeds)}; allowed: different numbers, 0 or more")
+    needs_scipy()
+    if isinstance(test, Dataset):
+        raise ParameterError("the test data must be text or sentences, not an encoded dataset")
+    dataset = api.encode(
+        train,
+        template=template,
+        cutoff=cutoff,
+        rich_edges=rich_edges,
+        edge_cutoff=edge_cutoff,
+        edge_share=edge_share,
+        format=format,
+    )
+    tested = api.encode_like(test, dataset, format)
+    trials = [(one, s) for one in contestants for s in (seeds if one.algorithm.online else [None])]
+    done: dict[str, list[_Outcome]] = {one.name: [] for one in contestants}
+    try:
+        for number, (one, seed) in enumerate(trials, 1):
+            chosen = seeds[0] if seed is None else seed
+            if on_run is not None:
+                on_run(one.name, seed, number, len(trials))
+            outcome = _run(dataset, tested, one, chosen, callbacks)
+            if outcome.run.stopped == "interrupt":
+                break
+            done[one.name].append(outcome)
+    except KeyboardInterrupt:
+        pass  # outside of the pass loop, in calibration for one
+    finished = [
+        one for one in contestants if len(done[one.name]) == sum(c is one for c, _ in trials)
+    ]
+    features_from: dict[str, Any] = {
+        "template": "none: attributes"
+        if dataset.index.template.attributes
+        else _template_name(template, train),
+        "cutoff": dataset.cutoff,
+        "rich_edges": rich_edges,
+        "edge_cutoff": edge_cutoff,
+        "edge_share": edge_share,
+    }
+    return Comparison(
+        Data(_name(train), len(dataset), dataset.n_tokens),
+        Data(_name(test), len(tested), tested.n_tokens),
+        len(dataset.label_names),
+        dataset.index.n_predicates,
+        "chunk F1" if ChunkScheme(tested.label_names).chunked else "token accuracy",
+        features_from,
+        tuple(seeds),
+        tuple(_entry(one, done[one.name]) for one in finished),
+        tuple(one.name for one in contestants if one not in finished),
+        tuple(_verdicts([(one.name, done[one.name]) for one in finished], len(seeds))),
+        machine(),
+    )
+
+
+def active_weights(weights: NDArray[np.float32]) -> int:
+    """Count the weights that are not 0: whose size is over ``DUST`` times that of the largest.
+
+    Weights that were moved up and down by the same amounts, or averaged, are not always exactly 0;
+    float32 leaves a few units in the eighth place.
+    """
+    sizes = np.abs(weights)
+    return int(np.count_nonzero(sizes > DUST * sizes.max(initial=0)))
+
+
+def machine() -> dict[str, str]:
+    """What the times of a comparison depend on."""
+    model = None
+    if Path("/proc/cpuinfo").exists():
+        text = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace")
+        model = re.search(r"model name\s*: (.*)", text)
+    return {
+        "processor": model[1] if model else platform.processor() or platform.machine(),
+        "cores": str(cores()),
+        "system": f"{platform.system()} {platform.machine()}",
+        "Python": platform.python_version(),
+        "adaptag": f"{__version__} (core {build})",
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class _Outcome:
+    """A run, and its counts of every test sentence at the end, int64 ``[N, 3]``."""
+
+    run: Run
+    counts: NDArray[np.int64]
+
+
+class _SetUp(Callback):
+    """Notes when the first pass begins."""
+
+    began = 0.0
+
+    def on_start(self, passes: int, sentences: int) -> None:  # noqa: ARG002
+        self.began = time.perf_counter()
+
+
+def _run(
+    dataset: Dataset, tested: Dataset, one: _Contestant, seed: int, callbacks: Sequence[Callback]
+) -> _Outcome:
+    """Train once, and score after each pass."""
+    active: list[int] = []
+    counts = np.zeros((len(tested), 3), np.int64)
+
+    def score(weights: NDArray[np.float32]) -> float:
+        model = Model(dataset.label_names, dataset.index, weights, {})
+        predicted = model.tag_encoded(tested.encoded)
+        offsets, names = tested.encoded.sentences, tested.label_names
+        counts[:] = sentence_counts(tested.labels, predicted, offsets, names)
+        active.append(active_weights(weights))
+        return float(f1(counts.sum(axis=0)))
+
+    begin, set_up = time.perf_counter(), _SetUp()
+    result = fit(
+        dataset,
+        algorithm_name=one.algorithm.name,
+        parameters=one.values,
+        passes=one.passes,
+        seed=seed,
+        score=score,
+        callbacks=[set_up, *callbacks],
+    )
+    history = result.history
+    seconds = set_up.began - begin + np.cumsum([report.seconds for report in history])
+    run = Run(
+        seed,
+        tuple(report.score for report in history),
+        tuple(seconds.tolist()),
+        tuple(report.loss for report in history),
+        tuple(active[: len(history)]),
+        {n: float(v) for n, v in result.parameters.items() if v != one.values[n]},
+        result.stopped,
+    )
+    return _Outcome(run, counts)
+
+
+def _contestants(
+    algorithms: Sequence[str], parameters: Mapping[str, Mapping[str, Value]], passes: int | None
+) -> list[_Contestant]:
+    """Check names and settings before anything is read."""
+    found: dict[str, _Contestant] = {}
+    for text in algorithms:
+        name, _, other = text.partition("=")
+        if name in found:
+            raise ParameterError(
+                f"algorithm {name!r} is given twice; another name for one: other={name}"
+            )
+        chosen = find_algorithm(other if "=" in text else name)
+        if not NAME.fullmatch(name):
+            raise ParameterError(
+                f"name {name!r}; allowed: a letter, then letters, digits and . + - _"
+            )
+        given = dict(parameters.get(name, {}))
+        own = _passes(name, given.pop(PASSES, passes))
+        found[name] = _Contestant(name, chosen, chosen.values(given), own)
+    if not found:
+        raise ParameterError("no algorithm is given; expected one or more names")
+    for name in parameters:
+        if name not in found:
+            raise ParameterError(f"settings of {unknown('algorithm', name, found)}")
+    return list(found.values())
+
+
+def _passes(name: str, value: Value | None) -> int | None:
+    if value is None:
+        return None
+    try:
+        number = float(value)
+    except ValueError:
+        number = math.nan
+    if not (number >= 1 and number.is_integer()):
+        raise ParameterError(f"{name}: passes is {value!r}; allowed: 1 or more")
+    return int(number)
+
+
+def _entry(one: _Contestant, outcomes: Sequence[_Outcome]) -> Entry:
+    values = {n: "inf" if v == math.inf else v for n, v in one.values.items()}
+    runs = tuple(outcome.run for outcome in outcomes)
+    return Entry(one.name, one.algorithm.name, one.algorithm.online, values, runs)
+
+
+def _verdicts(finished: Sequence[tuple[str, Sequence[_Outcome]]], seeds: int) -> list[Verdict]:
+    """Test every algorithm against the first, by the outputs after the last pass.
+
+    Counts are means over seeds, times the number of seeds: so those of a batch algorithm, which has
+    one run, weigh as much as the others'.
+    """
+    verdicts = []
+    columns = [
+        (name, outcomes * (seeds // len(outcomes)))
+        for name, outcomes in ((name, list(outcomes)) for name, outcomes in finished)
+    ]
+    for name, outcomes in columns[1:]:
+        first, others = columns[0]
+        a, b = (np.sum([o.counts for o in side], axis=0) for side in (outcomes, others))
+        ends_a, ends_b = ([o.run.scores[-1] for o in side] for side in (outcomes, others))
+        verdicts.append(
+            Verdict(
+                name,
+                first,
+                float(np.mean(ends_a) - np.mean(ends_b)),
+                paired_t_test(block_scores(a).tolist(), block_scores(b).tolist()),
+                randomisation_test(a, b),
+                paired_t_test(ends_a, ends_b),
+            )
+        )
+    return verdicts
+
+
+def _name(data: api.Data) -> str:
+    """What data is called in a report: the name of its file, without the folder."""
+    if not isinstance(data, (str, os.PathLike)):
+        return "Python data"
+    return "standard input" if str(data) == STDIN else shown(Path(data).name)
+
+
+def _template_name(template: str | PathLike | Template | None, train: api.Data) -> str:
+    """A preset's name, or that of a file; a text of lines is not a name."""
+    if template is None:
+        encoded = isinstance(train, Dataset)
+        if isinstance(train, (str, os.PathLike)):
+            encoded = kind_of(train) == "dataset"
+        return "that of the dataset" if encoded else api.GENERAL
+    if isinstance(template, (str, os.PathLike)) and "\n" not in str(template):
+        return shown(Path(template).name)
+    return "given in Python"

@@ -1,0 +1,400 @@
+"""What a comparison gives: curves of every run, their summary, tests, and tables of them."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from adaptag.experiments.significance import TTest
+from adaptag.training.callbacks import Converged, PassReport
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["LEVEL", "Comparison", "Data", "Entry", "Mean", "Run", "Table", "Verdict"]
+
+NONE = "–"
+RULE = Converged()
+LEVEL = 0.05  # of significance, as in the paper
+
+
+class Mean(NamedTuple):
+    """The mean over seeds, and the standard deviation where there are several."""
+
+    value: float
+    deviation: float | None
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Mean | None:
+        """The mean of some values; none where there are none."""
+        if not values:
+            return None
+        several = len(values) > 1
+        return cls(statistics.mean(values), statistics.stdev(values) if several else None)
+
+
+class Table(NamedTuple):
+    """A table of text.
+
+    Attributes:
+        head: names of the columns.
+        rows: their cells.
+        best: places of the best values, as row and column.
+        numbers: whether all columns but the first hold numbers.
+    """
+
+    head: list[str]
+    rows: list[list[str]]
+    best: frozenset[tuple[int, int]] = frozenset()
+    numbers: bool = True
+
+    def select(self, columns: Sequence[int]) -> Table:
+        """The table with some of its columns only."""
+        rows = [[row[c] for c in columns] for row in self.rows]
+        best = {(r, columns.index(c)) for r, c in self.best if c in columns}
+        return Table([self.head[c] for c in columns], rows, frozenset(best))
+
+    def markdown(self) -> str:
+        """The table in Markdown; the best values are bold."""
+        bold = [
+            [f"**{cell}**" if (r, c) in self.best else cell for c, cell in enumerate(row)]
+            for r, row in enumerate(self.rows)
+        ]
+        rule = ["---", *["---:" if self.numbers else "---"] * (len(self.head) - 1)]
+        lines = [self.head, rule, *bold]
+        return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+
+@dataclass(frozen=True)
+class Data:
+    """The name and size of some data; the name is that of the file, without its folder."""
+
+    name: str
+    sentences: int
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Run:
+    """One training; all curves have one value a pass.
+
+    Attributes:
+        seed: of the order of sentences.
+        scores: on the test data, in percent.
+        seconds: of training so far: all before the first pass (calibration, allocation) and all
+            passes, without scoring.
+        objective: mean loss per sentence, as the algorithm reports it.
+        active: weights that are not 0.
+        found: settings that were ``auto``, and what was found.
+        stopped: why it ended, as in ``training.loop.Result``.
+    """
+
+    seed: int
+    scores: tuple[float, ...]
+    seconds: tuple[float, ...]
+    objective: tuple[float, ...]
+    active: tuple[int, ...]
+    found: dict[str, float] = field(default_factory=dict)
+    stopped: str = "passes"
+
+    @property
+    def converged(self) -> int | None:
+        """The first pass at which the paper's rule holds: five adjacent scores within 0.01."""
+        history = [PassReport(n, 0, 0, 0, score) for n, score in enumerate(self.scores, 1)]
+        for report in history:
+            if RULE.on_pass(history[: report.number]):
+                return report.number
+        return None
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Run:
+        """Read what ``asdict`` wrote, from JSON or not."""
+        fields: dict[str, Any] = {
+            k: tuple(v) if isinstance(v, list) else v for k, v in content.items()
+        }
+        return cls(**fields)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One algorithm with its settings, and its runs: one a seed; one in all for batch algorithms.
+
+    Attributes:
+        name: what it is called here.
+        algorithm: its name in ``adaptag.algorithms()``.
+        online: whether the order of sentences matters.
+        parameters: all of its settings, defaults included; infinity is the text ``inf``.
+        runs: by seed.
+    """
+
+    name: str
+    algorithm: str
+    online: bool
+    parameters: dict[str, float | str]
+    runs: tuple[Run, ...]
+
+    @property
+    def passes(self) -> int:
+        """Passes that all runs have."""
+        return min(len(run.scores) for run in self.runs)
+
+    def curve(self, name: str) -> list[Mean]:
+        """Mean and deviation of a curve of ``Run`` over the seeds, pass by pass."""
+        curves = [getattr(run, name)[: self.passes] for run in self.runs]
+        return [Mean(*_mean(values)) for values in zip(*curves, strict=True)]
+
+    def at_end(self, name: str) -> Mean:
+        """Mean and deviation of a curve at the last pass."""
+        return Mean(*_mean([getattr(run, name)[-1] for run in self.runs]))
+
+    def converged(self) -> tuple[Mean | None, Mean | None, Mean | None]:
+        """Pass, score and seconds at convergence, over the runs that converged."""
+        ends = [(run, run.converged) for run in self.runs]
+        found = [(n, run.scores[n - 1], run.seconds[n - 1]) for run, n in ends if n is not None]
+        passes, scores, seconds = zip(*found, strict=True) if found else ((), (), ())
+        return Mean.of(passes), Mean.of(scores), Mean.of(seconds)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Settings, summary and curves, ready for JSON."""
+        passes, scores, seconds = self.converged()
+        summary = {
+            "one_pass_score": Mean.of([run.scores[0] for run in self.runs]),
+            "converged_runs": sum(run.converged is not None for run in self.runs),
+            "convergence_pass": passes,
+            "convergence_score": scores,
+            "convergence_seconds": seconds,
+            "score": self.at_end("scores"),
+            "seconds": self.at_end("seconds"),
+            "objective": self.at_end("objective"),
+            "active": self.at_end("active"),
+        }
+        named = {k: v._asdict() if isinstance(v, Mean) else v for k, v in summary.items()}
+        return asdict(self) | {
+            "runs": [asdict(run) | {"converged": run.converged} for run in self.runs],
+            "summary": named,
+        }
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Entry:
+        """Read what ``to_dict`` wrote."""
+        fields = {k: v for k, v in content.items() if k != "summary"}
+        runs = [{k: v for k, v in run.items() if k != "converged"} for run in content["runs"]]
+        return cls(**fields | {"runs": tuple(map(Run.from_dict, runs))})
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether an algorithm differs from the first one, in the score at the end.
+
+    Attributes:
+        name: the algorithm, and
+        against: the first one.
+        difference: of their scores, the mean over seeds.
+        blocks: t-test over blocks of the test data.
+        randomisation: p by approximate randomisation.
+        seeds: t-test over seeds; none with one seed, or where no order matters.
+    """
+
+    name: str
+    against: str
+    difference: float
+    blocks: TTest | None
+    randomisation: float
+    seeds: TTest | None
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Verdict:
+        """Read what ``asdict`` wrote."""
+        tests = {k: content[k] and TTest(**content[k]) for k in ("blocks", "seeds")}
+        return cls(**{**content, **tests})
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Algorithms beside each other, on the same data.
+
+    Attributes:
+        train: the training data, and
+        test: the test data.
+        labels: how many there are.
+        features: how many the training data has.
+        measure: what the score is: ``chunk F1`` or ``token accuracy``.
+        features_from: template, cutoffs and the like.
+        seeds: one order of sentences each.
+        entries: the algorithms that were finished.
+        left_out: names of those that were not, because of Ctrl-C.
+        verdicts: tests of each algorithm but the first.
+        machine: what times depend on.
+    """
+
+    train: Data
+    test: Data
+    labels: int
+    features: int
+    measure: str
+    features_from: dict[str, Any]
+    seeds: tuple[int, ...]
+    entries: tuple[Entry, ...]
+    left_out: tuple[str, ...]
+    verdicts: tuple[Verdict, ...]
+    machine: dict[str, str]
+
+    @property
+    def machine_line(self) -> str:
+        """What times depend on, in one line."""
+        return ", ".join(
+            value
+            if name in ("processor", "system")
+            else f"{value} cores"
+            if name == "cores"
+            else f"{name} {value}"
+            for name, value in self.machine.items()
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, ready for JSON."""
+        return asdict(self) | {"entries": [entry.to_dict() for entry in self.entries]}
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Comparison:
+        """Read what ``to_dict`` wrote, also after a way through JSON."""
+        return cls(
+            **{
+                **content,
+                "train": Data(**content["train"]),
+                "test": Data(**content["test"]),
+                "seeds": tuple(content["seeds"]),
+                "left_out": tuple(content["left_out"]),
+                "entries": tuple(map(Entry.from_dict, content["entries"])),
+                "verdicts": tuple(map(Verdict.from_dict, content["verdicts"])),
+            }
+        )
+
+    def table(self) -> Table:
+        """One row an algorithm; the best values are marked where they can be compared."""
+        head = [
+            "Algorithm",
+            "After 1 pass",
+            "Converged at pass",
+            "Score there",
+            "Seconds to there",
+            "Passes",
+            "Score at the end",
+            "Seconds",
+            "Objective",
+            "Active weights",
+        ]
+        rows = []
+        ranks = []
+        for entry in self.entries:
+            one = Mean(*_mean([run.scores[0] for run in entry.runs]))
+            passes, score, seconds = entry.converged()
+            end = entry.at_end("scores")
+            reached = sum(run.converged is not None for run in entry.runs)
+            part = f" ({reached} of {len(entry.runs)})" if 0 < reached < len(entry.runs) else ""
+            rows.append(
+                [
+                    entry.name,
+                    shown(one),
+                    NONE if passes is None else f"{passes.value:.4g}{part}",
+                    shown(score),
+                    NONE if seconds is None else shown_seconds(seconds.value),
+                    str(entry.passes),
+                    shown(end),
+                    shown_seconds(entry.at_end("seconds").value),
+                    f"{entry.at_end('objective').value:.4f}",
+                    f"{entry.at_end('active').value:,.0f}",
+                ]
+            )
+            whole = reached == len(entry.runs)
+            ranks.append(
+                {
+                    1: one.value,
+                    2: -passes.value if passes and whole else None,
+                    3: score.value if score and whole else None,
+                    4: -seconds.value if seconds and whole else None,
+                    6: end.value,
+                }
+            )
+        return Table(head, rows, _best(rows, ranks))
+
+    def significance_table(self) -> Table:
+        """One row for each algorithm but the first."""
+        against = self.entries[0].name if self.entries else ""
+        head = [
+            "Algorithm",
+            f"Score minus {against}'s",
+            "t-test over blocks: p",
+            "Random swaps: p",
+            "t-test over seeds: p",
+            "Differ?",
+        ]
+        rows = [
+            [
+                v.name,
+                f"{v.difference:+.2f}".replace("-", "−"),
+                shown_p(v.blocks.p if v.blocks else None),
+                shown_p(v.randomisation),
+                shown_p(v.seeds.p if v.seeds else None),
+                _differ(v),
+            ]
+            for v in self.verdicts
+        ]
+        return Table(head, rows)
+
+    def settings_table(self) -> Table:
+        """Every algorithm's settings, and what ``auto`` found."""
+        rows = []
+        for entry in self.entries:
+            texts = []
+            for name, value in entry.parameters.items():
+                found = [f"{run.found[name]:.3g}" for run in entry.runs if name in run.found]
+                text = f"{name} {value if isinstance(value, str) else format(value, 'g')}"
+                texts.append(text + (f" ({', '.join(found)})" if found else ""))
+            rows.append([entry.name, entry.algorithm, ", ".join(texts)])
+        return Table(["Name", "Algorithm", "Settings"], rows, numbers=False)
+
+
+def shown(mean: Mean | None) -> str:
+    """A score as text, with its deviation where there is one."""
+    if mean is None:
+        return NONE
+    spread = "" if mean.deviation is None else f" ± {mean.deviation:.2f}"
+    return f"{mean.value:.2f}{spread}"
+
+
+def shown_seconds(value: float) -> str:
+    """Seconds with a sensible number of digits."""
+    return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:,.0f}"
+
+
+def shown_p(p: float | None) -> str:
+    """A probability as text."""
+    return NONE if p is None else f"{p:.4f}" if p >= 0.0001 else "< 0.0001"
+
+
+def _differ(verdict: Verdict) -> str:
+    """Whether the tests over the test data agree that there is a difference."""
+    blocks = verdict.blocks is not None and verdict.blocks.p < LEVEL
+    swaps = verdict.randomisation < LEVEL
+    return "yes" if blocks and swaps else "no" if not (blocks or swaps) else "unclear"
+
+
+def _mean(values: Sequence[float]) -> tuple[float, float | None]:
+    mean = Mean.of(values)
+    assert mean is not None
+    return mean.value, mean.deviation
+
+
+def _best(
+    rows: Sequence[Sequence[str]], ranks: Sequence[Mapping[int, float | None]]
+) -> frozenset[tuple[int, int]]:
+    """Find the highest ranks of every column that has any, and what looks the same."""
+    best = set()
+    for column in ranks[0] if len(ranks) > 1 else ():
+        there = {r: rank[column] for r, rank in enumerate(ranks) if rank[column] is not None}
+        if there:
+            top = rows[max(there, key=lambda r: there[r] or 0.0)][column].split()[0]
+            best |= {(r, column) for r in there if rows[r][column].split()[0] == top}
+    return frozenset(best)

@@ -1,0 +1,214 @@
+"""``adaptag compare``."""
+
+from __future__ import annotations
+
+import io
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from adaptag.cli.main import run
+from adaptag.experiments.results import Comparison
+from tests.unit.test_comparison import TEST, TRAIN, Checker
+
+SMALL = ["-a", "adf,sgd", "--passes", 2, "--seeds", 2, "-o", "out"]
+
+
+class Done(NamedTuple):
+    code: int
+    out: str
+    err: str
+
+
+def columns(sentences):
+    return "\n\n".join("\n".join(f"{t} {y}" for t, y in s) for s in sentences) + "\n\n"
+
+
+@pytest.fixture
+def cli(monkeypatch, capfdbinary, tmp_path):
+    """Run the program in this process, in a folder with some files."""
+    monkeypatch.chdir(tmp_path)
+    Path("train.txt").write_text(columns(TRAIN))
+    Path("test.txt").write_text(columns(TEST))
+
+    def call(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "argv", ["adaptag", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = 0
+        try:
+            run()
+        except SystemExit as end:
+            code = end.code or 0
+        out, err = capfdbinary.readouterr()
+        return Done(code, out.decode(), err.decode())
+
+    return call
+
+
+def read(folder="out"):
+    content = json.loads(Path(folder, "report.json").read_text())
+    command = content.pop("command")
+    return Comparison.from_dict(content), command
+
+
+def test_reports(cli):
+    done = cli("compare", "train.txt", "test.txt", *SMALL)
+    assert done.code == 0
+    found, command = read()
+    assert [entry.name for entry in found.entries] == ["adf", "sgd"]
+    assert found.seeds == (1, 2)
+    assert (found.train.name, found.test.name) == ("train.txt", "test.txt")
+    assert command == "adaptag compare train.txt test.txt -a adf,sgd --passes 2 --seeds 2 -o out"
+    page = Checker(Path("out/report.html").read_text())
+    assert command in page.text
+    assert command in Path("out/report.md").read_text()
+    assert sorted(path.name for path in Path("out").iterdir()) == [
+        "report.html",
+        "report.json",
+        "report.md",
+    ]
+    score = f"{found.entries[0].at_end('scores').value:.2f}"
+    assert score in done.out
+    assert score in page.text
+    assert "adf, seed 2: " in done.err
+    assert "report: out/report.html" in done.err
+
+
+def test_the_command_repeats_it(cli):
+    cli("compare", "train.txt", "test.txt", *SMALL, "--set", "sgd.rate=0.02")
+    first, command = read()
+    assert cli(*shlex.split(command)[1:]).code == 0
+    again, _ = read()
+    for a, b in zip(first.entries, again.entries, strict=True):
+        assert a.parameters == b.parameters
+        assert [run.scores for run in a.runs] == [run.scores for run in b.runs]
+    assert first.verdicts == again.verdicts
+
+
+def test_settings(cli):
+    Path("all.json").write_text('{"adf": {"rate": 0.5, "sigma": 2}, "slow": {"passes": 1}}')
+    Path("one.json").write_text('{"algorithm": "slow", "parameters": {"rate": 0.001}}')
+    files = ["--settings", "all.json", "--settings", "one.json"]
+    done = cli(
+        "compare", "train.txt", "test.txt", "-a", "adf, slow=sgd", "--passes", 2, "--seeds", 1,
+        "-o", "out", *files, "--set", "adf.rate=0.25", "--set", "slow.schedule=bordes",
+    )  # fmt: skip
+    assert done.code == 0
+    adf, slow = read()[0].entries
+    assert (adf.parameters["rate"], adf.parameters["sigma"], adf.passes) == (0.25, 2, 2)
+    assert (slow.parameters["rate"], slow.parameters["schedule"]) == (0.001, "bordes")
+    assert slow.passes == 1
+
+
+def test_only_the_name_of_a_file_is_shown(cli):
+    Path("secret").mkdir()
+    name = "<b>&'\".txt"
+    Path("secret", name).write_text(columns(TEST))
+    assert cli("compare", "train.txt", f"secret/{name}", *SMALL).code == 0
+    page = Checker(Path("out/report.html").read_text())
+    assert "b" not in page.tags
+    assert name in page.text
+    assert "secret" not in page.text.split("To repeat it")[0]
+
+
+def test_a_name_that_is_no_utf8(cli):
+    path = b"t\xff.txt".decode("utf-8", "surrogateescape")
+    try:
+        Path(path).write_text(columns(TEST))
+    except OSError:
+        pytest.skip("this file system allows only UTF-8")
+    assert cli("compare", "train.txt", path, *SMALL).code == 0
+    assert "t\\udcff.txt" in Path("out/report.md").read_text().replace("\\\\", "\\")
+
+
+def test_standard_input(cli):
+    done = cli("compare", "-", "test.txt", *SMALL, stdin=columns(TRAIN).encode())
+    assert done.code == 0
+    assert read()[0].train.name == "standard input"
+
+
+def interrupt(monkeypatch, at):
+    from adaptag.cli.compare import Watch
+
+    real, calls = Watch.on_pass, []
+
+    def on_pass(self, history):
+        calls.append(1)
+        if len(calls) == at:
+            raise KeyboardInterrupt
+        return real(self, history)
+
+    monkeypatch.setattr(Watch, "on_pass", on_pass)
+
+
+def test_ctrl_c_writes_what_was_finished(cli, monkeypatch):
+    interrupt(monkeypatch, 6)  # two passes of adf with two seeds come first
+    done = cli("compare", "train.txt", "test.txt", *SMALL)
+    assert done.code == 0
+    assert "interrupted; not finished, and left out: sgd" in done.err
+    found, _ = read()
+    assert [entry.name for entry in found.entries] == ["adf"]
+    assert found.left_out == ("sgd",)
+    assert "left out: sgd" in Path("out/report.html").read_text()
+
+
+def test_ctrl_c_before_anything_was_finished(cli, monkeypatch):
+    interrupt(monkeypatch, 2)
+    done = cli("compare", "train.txt", "test.txt", *SMALL)
+    assert done.code == 130
+    assert "left out: adf, sgd" in done.err
+    assert list(Path("out").iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["-a", "adf,sdg"], "did you mean 'sgd'"),
+        (["-a", ","], "no algorithm is given"),
+        (["--set", "adf"], "expected NAME.PARAMETER=VALUE"),
+        (["--set", "adf.rate="], "expected NAME.PARAMETER=VALUE"),
+        (["--set", "adf.rate=-1"], "rate is -1.0"),
+        (["--set", "pa.rate=1"], "settings of unknown algorithm 'pa'"),
+        (["--settings", "train.txt"], "train.txt: not JSON"),
+        (["--settings", "missing"], "missing: cannot read"),
+        (["--settings", "list.json"], "expected an object of settings"),
+        (["--settings", "deep.json"], "deep.json: not JSON"),
+        (["--settings", "long.json"], "batch is "),
+        (["-o", "train.txt"], "train.txt: cannot make the folder"),
+        (["-t", "missing"], "missing"),
+    ],
+)
+def test_errors(cli, arguments, message):
+    Path("list.json").write_text('{"adf": [1]}')
+    Path("deep.json").write_text("[" * 100_000)
+    Path("long.json").write_text('{"adf": {"batch": 1' + "0" * 400 + "}}")
+    done = cli("compare", "train.txt", "test.txt", "-o", "out", *arguments)
+    assert done.code == 2
+    assert message in done.err
+    assert "Traceback" not in done.err
+    assert not Path("out/report.html").exists()
+
+
+def test_files_that_do_not_fit(cli):
+    Path("narrow.txt").write_text("O\n\n")
+    done = cli("compare", "train.txt", "narrow.txt", *SMALL)
+    assert (done.code, "narrow.txt" in done.err, "Traceback" in done.err) == (2, True, False)
+    assert cli("compare", "missing.txt", "test.txt", *SMALL).code == 2
+    Path("empty.txt").write_text("")
+    assert cli("compare", "train.txt", "empty.txt", *SMALL).code == 2
+
+
+@pytest.mark.parametrize("module", ["matplotlib", "scipy"])
+def test_what_is_missing_is_said_at_once(cli, monkeypatch, module):
+    real = __import__("importlib.util").util.find_spec
+    monkeypatch.setattr(
+        "importlib.util.find_spec", lambda name, *a: None if name == module else real(name, *a)
+    )
+    done = cli("compare", "train.txt", "test.txt", *SMALL)
+    assert done.code == 2
+    assert "pip install 'adaptag[experiments]'" in done.err
+    assert "seed 1" not in done.err
