@@ -83,8 +83,8 @@ def compare(
         typer.Option(
             "--settings",
             metavar="FILE",
-            help="Settings as JSON: by algorithm, or of one, as adaptag tune writes them. "
-            "Can be given again; --set goes before.",
+            help="Settings as JSON: by algorithm, or with its name as algorithm and its settings "
+            "as parameters. Can be given again; --set goes before.",
         ),
     ] = None,
     cutoff: Annotated[int, typer.Option(min=1, help="Leave out rarer features.")] = 1,

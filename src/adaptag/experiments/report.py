@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["html_report", "markdown_report", "needs_matplotlib"]
 
 SIZE = (5.4, 3.7)  # inches; small, so that text can still be read when a phone scales it down
+ROOM = 5.0  # points of score that an axis shows at least, where some are cut off
 REFERENCE = re.compile(r'( id="|href="#|url\(#)')
 MARKS = re.compile(r"[\\`*_|<>\[\]]")
 
@@ -318,13 +319,16 @@ def _series(c: Comparison, name: str, against: str = "") -> list[Series]:
 
 
 def _lowest(curves: list[list[float]]) -> float | None:
-    """Where the axis of scores begins, if a few early points would press all others together."""
+    """Where the axis of scores begins, if few early points would press all others together.
+
+    At least ``ROOM`` points of score are shown, and all but the lowest quarter, with half as much
+    room below.
+    """
     points = np.array([score for curve in curves for score in curve])
-    floor = min(float(np.quantile(points, 0.25)), *(curve[-1] for curve in curves))
     top = float(points.max())
-    if top - float(points.min()) <= 3 * (top - floor) or top == floor:
-        return None
-    return float(np.floor(10 * (top - 1.5 * (top - floor))) / 10)
+    floor = min(float(np.quantile(points, 0.25)), *(curve[-1] for curve in curves))
+    lowest = top - max(ROOM, 1.5 * (top - floor))
+    return None if float(points.min()) >= lowest else float(np.floor(10 * lowest) / 10)
 
 
 def _figure(number: int, svg: str, label: str, caption: str) -> str:

@@ -243,14 +243,9 @@ class Comparison:
     @property
     def machine_line(self) -> str:
         """What times depend on, in one line."""
-        return ", ".join(
-            value
-            if name in ("processor", "system")
-            else f"{value} cores"
-            if name == "cores"
-            else f"{name} {value}"
-            for name, value in self.machine.items()
-        )
+        m = self.machine
+        first = f"{m['processor']}, {m['cores']} cores, {m['system']}"
+        return f"{first}, Python {m['Python']}, adaptag {m['adaptag']}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
