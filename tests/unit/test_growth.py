@@ -217,8 +217,9 @@ def test_attributes_grow():
 
 @pytest.mark.parametrize("preset", presets())
 def test_presets_grow(preset):
-    template = Template.load(preset, 2)
-    old, new = [[("The", "D"), ("cat", "N")]], [[("A", "D"), ("dog", "N"), ("Sat", "V")]]
+    template = Template.load(preset, 3)
+    old = [[("The", "D", "x"), ("cat", "N", "y")]]
+    new = [[("A", "D", "x"), ("dog", "N", "x"), ("Sat", "V", "z")]]
     index, _ = FeatureIndex.build(columns(old), template)
     grown, encoded = index.grow(columns(new))
     assert sorted(names(grown)) == sorted(oracle.counts(template.text, old + new))
