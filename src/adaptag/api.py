@@ -36,7 +36,16 @@ if TYPE_CHECKING:
     Data = PathLike | Corpus | Dataset | Table | Iterable[Iterable[Token]]
     Format = ColumnFormat | str | None
 
-__all__ = ["encode", "encode_like", "evaluate", "evaluate_file", "evaluate_model", "read", "train"]
+__all__ = [
+    "corpus_of",
+    "encode",
+    "encode_like",
+    "evaluate",
+    "evaluate_file",
+    "evaluate_model",
+    "read",
+    "train",
+]
 
 GENERAL = "general"
 FORMATS = ("columns", "attributes")
@@ -200,7 +209,7 @@ def encode(
             raise ParameterError("the dataset was encoded without the model to start from")
         return data
     check_cutoff("cutoff", cutoff)
-    corpus = _corpus(data if labels is None else _join(data, labels), format)
+    corpus = corpus_of(data if labels is None else _join(data, labels), format)
     if start is not None:
         if template is not None or rich_edges or hash_bits is not None:
             raise ParameterError(
@@ -272,12 +281,13 @@ def encode_like(data: Data, like: Dataset | Model, format: Format) -> Dataset:  
     """Encode labelled data with the index of a dataset or model."""
     if isinstance(data, Dataset):
         raise ParameterError("development data must be text or sentences, not an encoded dataset")
-    corpus = _corpus(data, "attributes" if like.index.template.attributes else format)
+    corpus = corpus_of(data, "attributes" if like.index.template.attributes else format)
     names = like.label_names if isinstance(like, Dataset) else like.labels
     return Dataset.encode(corpus, like.index, names)
 
 
-def _corpus(data: Data, format: Format) -> Corpus:  # noqa: A002
+def corpus_of(data: Data, format: Format = None) -> Corpus:  # noqa: A002
+    """Read a file, or take labelled Python data, as a corpus; an encoded dataset is none."""
     if isinstance(data, (ColumnCorpus, AttributeCorpus)):
         return data
     if isinstance(data, (str, os.PathLike)):

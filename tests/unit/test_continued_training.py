@@ -211,7 +211,7 @@ def test_sentences_can_be_selected():
     chosen = np.array([5, 3, 70, 3])
     some = whole.select(chosen)
     again = adaptag.Dataset.encode(
-        adaptag.api._corpus([TRAIN[i] for i in chosen], None), whole.index, whole.label_names
+        adaptag.api.corpus_of([TRAIN[i] for i in chosen]), whole.index, whole.label_names
     )
     assert some.index is whole.index
     assert np.array_equal(some.labels, again.labels)

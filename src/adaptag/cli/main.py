@@ -18,6 +18,7 @@ from adaptag.cli.learn import learn
 from adaptag.cli.segment import segment
 from adaptag.cli.tag import tag
 from adaptag.cli.train import train
+from adaptag.cli.tune import tune
 from adaptag.errors import AdaptagError
 
 __all__ = ["app", "run"]
@@ -29,7 +30,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, tag, evaluate, compare, learn, inspect, encode, algorithms, demo):
+for command in (train, tune, tag, evaluate, compare, learn, inspect, encode, algorithms, demo):
     app.command()(command)
 app.add_typer(segment)
 app.add_typer(classify)

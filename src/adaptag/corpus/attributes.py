@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag._native import core
+from adaptag.corpus.offsets import items_of
 from adaptag.errors import CorpusError
 from adaptag.storage.files import read_bytes, shown
 
@@ -88,6 +89,21 @@ class AttributeCorpus:
     def n_tokens(self) -> int:
         """Tokens of all sentences."""
         return len(self.positions) - 1
+
+    def select(self, sentences: NDArray[np.int64]) -> AttributeCorpus:
+        """Some of the sentences, in this order."""
+        tokens, starts = items_of(self.sentences, sentences)
+        attributes, positions = items_of(self.positions, tokens)
+        return AttributeCorpus(
+            self.name,
+            self.text,
+            self.cells[attributes],
+            self.values[attributes],
+            positions,
+            self.labels[tokens],
+            starts,
+            self.lines[tokens] if len(self.lines) else self.lines,
+        )
 
     def number_labels(self, known: Sequence[str] = ()) -> tuple[NDArray[np.int32], list[str]]:
         """Number the labels; names not in ``known`` are added behind it."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag._native import core
+from adaptag.corpus.offsets import items_of
 from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.storage.files import open_bytes, read_bytes, shown
 
@@ -175,6 +176,12 @@ class ColumnCorpus:
         return ColumnCorpus(
             self.name, self.text, self.cells[first:end], offsets, self.lines[first:end]
         )
+
+    def select(self, sentences: NDArray[np.int64]) -> ColumnCorpus:
+        """Some of the sentences, in this order."""
+        tokens, starts = items_of(self.sentences, sentences)
+        lines = self.lines[tokens] if len(self.lines) else self.lines
+        return ColumnCorpus(self.name, self.text, self.cells[tokens], starts, lines)
 
     def number_labels(
         self, known: Sequence[str] = (), column: int = -1

@@ -12,7 +12,7 @@ from adaptag.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Series", "line_chart"]
+__all__ = ["Series", "check_charts", "line_chart"]
 
 # Okabe and Ito's colours, which most colour-blind people can tell apart, and marks for the rest.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
@@ -38,6 +38,16 @@ class Series:
     spread: Sequence[float] | None = None
 
 
+def check_charts() -> None:
+    """Raise now where a chart after long work would."""
+    try:
+        import matplotlib.figure  # noqa: F401
+    except ImportError:
+        raise ParameterError(
+            "charts need matplotlib; install it: pip install 'adaptag[experiments]'"
+        ) from None
+
+
 def line_chart(
     series: Sequence[Series],
     *,
@@ -46,7 +56,6 @@ def line_chart(
     y_label: str,
     log_x: bool = False,
     log_y: bool = False,
-    whole_x: bool = False,
     lowest_y: float | None = None,
     size: tuple[float, float] = (7.0, 4.2),
 ) -> str:
@@ -59,19 +68,14 @@ def line_chart(
         y_label: what lies on the y axis, with its unit.
         log_x: whether the x axis is logarithmic.
         log_y: whether the y axis is.
-        whole_x: whether only whole numbers are marked on the x axis.
         lowest_y: where the y axis begins; below it points are not shown.
         size: width and height in inches.
     """
-    try:
-        from matplotlib import rc_context
-        from matplotlib.backends.backend_svg import FigureCanvasSVG
-        from matplotlib.figure import Figure
-        from matplotlib.ticker import MaxNLocator
-    except ImportError:
-        raise ParameterError(
-            "charts need matplotlib; install it: pip install 'adaptag[experiments]'"
-        ) from None
+    check_charts()
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasSVG(figure)
     axes: Any = figure.add_subplot()
@@ -89,11 +93,11 @@ def line_chart(
     if lowest_y is not None:
         top = max((y for one in series for y in one.y), default=lowest_y)
         axes.set_ylim(lowest_y, top + 0.05 * (top - lowest_y) if top > lowest_y else None)
-    if whole_x:
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if log_x:
         axes.set_xscale("log")
         _plain_numbers(axes.xaxis)
+    elif all(float(x).is_integer() for one in series for x in one.x):
+        axes.xaxis.get_major_locator().set_params(integer=True)
     if log_y:
         axes.set_yscale("log")
         _plain_numbers(axes.yaxis)

@@ -254,7 +254,7 @@ def _charts(c: Comparison) -> list[str]:
     batch = any(not entry.online for entry in c.entries)
     whole = "passes (iterations of batch algorithms)" if batch else "passes"
     far = max(entry.passes for entry in c.entries) > 50
-    steps: dict[str, Any] = {"x_label": whole, "log_x": far, "whole_x": not far, "size": SIZE}
+    steps: dict[str, Any] = {"x_label": whole, "log_x": far, "size": SIZE}
     wide = min(reach) > 0 and max(reach) > 8 * min(reach)
     return [
         _figure(

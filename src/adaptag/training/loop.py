@@ -88,6 +88,7 @@ def fit(
     resume: Checkpoint | None = None,
     score: Score | None = None,
     callbacks: Sequence[Callback] = (),
+    threads: int | None = None,
 ) -> Result:
     """Train weights, pass after pass over the shuffled sentences.
 
@@ -101,6 +102,7 @@ def fit(
         resume: go on where an earlier run ended, with its algorithm, parameters and seed.
         score: scores weights on development data after each pass; the best weights are kept.
         callbacks: watch, and stop.
+        threads: of a batch algorithm; one for each core unless given.
 
     Ctrl-C ends training early: the weights reached so far are returned.
     """
@@ -120,7 +122,7 @@ def fit(
     if chosen.online:
         run.online(start, resume)
     else:
-        run.batch(start)
+        run.batch(start, threads)
     return run.result
 
 
@@ -160,9 +162,9 @@ class _Run:
             for number, order in enumerate(self._orders(done), 1):
                 rest, behind = order[behind:], 0
                 loss, correct, tokens, seconds = self._pass(trainer, rest)
-                report = PassReport(
-                    done + number, seconds, loss / len(rest), 100 * correct / tokens
-                )
+                # Nothing is left of a pass that was interrupted while it was scored.
+                mean, share = loss / max(1, len(rest)), 100 * correct / max(1, tokens)
+                report = PassReport(done + number, seconds, mean, share)
                 if self.report(report, trainer.current_weights):
                     self.result.stopped = "callback"
                     break
@@ -195,9 +197,9 @@ class _Run:
         in_a_pass = int(np.count_nonzero(np.diff(self.dataset.encoded.sentences)))
         return batch * (int(trainer.clock["step"][0]) - done * -(-in_a_pass // batch))
 
-    def batch(self, start: NDArray[np.float32] | None) -> None:
+    def batch(self, start: NDArray[np.float32] | None, threads: int | None) -> None:
         """Train with a batch algorithm: a pass is an iteration of the optimiser."""
-        objective = Objective(self.dataset)
+        objective = Objective(self.dataset, threads)
         weights = aligned_zeros(objective.n_weights)
         if start is not None:
             weights[:] = start

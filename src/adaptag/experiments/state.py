@@ -1,0 +1,157 @@
+"""What a search has done so far: JSON lines in a file, one a finished job."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from adaptag.errors import FileError, ParameterError
+from adaptag.storage.files import read_bytes, replace_file, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from types import TracebackType
+
+    from typing_extensions import Self
+
+    from adaptag.storage.files import PathLike
+
+__all__ = ["Done", "State"]
+
+KIND = "adaptag tune"
+MOST_SHOWN = 60  # characters of a value in a message
+
+
+@dataclass(frozen=True)
+class Done:
+    """A finished job.
+
+    Attributes:
+        number: of the trial.
+        fold: which one.
+        passes: how many were asked for.
+        scores: after each pass, from the first one on.
+        seconds: of training, from the first pass on.
+        ended: whether the algorithm's own rule ended training.
+    """
+
+    number: int
+    fold: int
+    passes: int
+    scores: list[float]
+    seconds: float
+    ended: bool = False
+
+    @classmethod
+    def from_dict(cls, content: Mapping[str, Any]) -> Self:
+        """Take a line of a file; what cannot be one is a ``ValueError``."""
+        number, fold, passes = (int(content[name]) for name in ("number", "fold", "passes"))
+        scores = [float(score) for score in content["scores"]]
+        if not 0 < len(scores) <= passes or not all(0 <= score <= 100 for score in scores):
+            raise ValueError("scores")
+        return cls(number, fold, passes, scores, float(content["seconds"]), bool(content["ended"]))
+
+    @property
+    def key(self) -> tuple[int, int, int]:
+        """What tells jobs apart."""
+        return self.number, self.fold, self.passes
+
+
+class State:
+    """The finished jobs of a search; with a file they outlive the process.
+
+    The file's first line describes the search. Each finished job adds a line in one write, and a
+    line that a crash cut off is dropped. Beside it, in a folder, lie the checkpoints of trials that
+    may go on; without a file they are in a temporary folder.
+
+    Attributes:
+        done: the finished jobs.
+        folder: for checkpoints.
+    """
+
+    def __init__(
+        self, path: PathLike | None, search: Mapping[str, Any], *, restart: bool = False
+    ) -> None:
+        """Open the state.
+
+        Args:
+            path: the file; None: nothing is kept.
+            search: describes the search: a file that holds another one is refused.
+            restart: forget what a file holds.
+        """
+        self.done: dict[tuple[int, int, int], Done] = {}
+        self._path = None if path is None else Path(path)
+        self._search = json.loads(json.dumps({"kind": KIND, **search}))
+        if self._path is None:
+            self.folder = Path(tempfile.mkdtemp(prefix="adaptag-tune-"))
+            return
+        self.folder = self._path.with_name(self._path.name + ".checkpoints")
+        if self._path.exists() and not restart:
+            self._load(self._path)
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
+        lines = [self._search, *(asdict(one) for one in self.done.values())]
+        with replace_file(self._path) as file:
+            file.write(b"".join(map(_line, lines)))
+        try:
+            self.folder.mkdir(exist_ok=True)
+        except OSError as error:
+            raise FileError(f"{self.folder}: cannot write: {error.strerror}") from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if error is None or self._path is None:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+    def add(self, done: Done) -> None:
+        """Keep a finished job."""
+        self.done[done.key] = done
+        if self._path is None:
+            return
+        try:
+            with self._path.open("ab", buffering=0) as file:
+                file.write(_line(asdict(done)))
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise FileError(f"{self._path}: cannot write: {error.strerror}") from None
+
+    def _load(self, path: Path) -> None:
+        where = shown(path)
+        lines = read_bytes(path).split(b"\n")[:-1]  # behind the last line break: cut off
+        try:
+            content = [json.loads(line) for line in lines]
+            found = content[0]
+            if found["kind"] != KIND:
+                raise ValueError
+            jobs = [Done.from_dict(fields) for fields in content[1:]]
+        except (IndexError, KeyError, TypeError, ValueError):
+            raise FileError(f"{where}: not the state of a search, or damaged") from None
+        for name, ours in self._search.items() if jobs else ():  # nothing done: nothing lost
+            if found.get(name) != ours:
+                raise ParameterError(
+                    f"{where}: the state of another search: {name} is {_short(found.get(name))} "
+                    f"there, {_short(ours)} here; name another file, or start again "
+                    "(restart, --restart)"
+                )
+        self.done = {job.key: job for job in jobs}
+
+
+def _line(content: Mapping[str, Any]) -> bytes:
+    return json.dumps(content).encode() + b"\n"
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= MOST_SHOWN else text[: MOST_SHOWN - 1] + "…"

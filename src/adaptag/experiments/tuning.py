@@ -1,0 +1,355 @@
+"""Choosing settings on training data alone: cross-validation with successive halving.
+
+All combinations of values are trained for a few passes on each fold. The better half goes on from
+where it is, until it has made twice the passes, and so forth, until few are left that make all
+passes (Jamieson and Talwalkar 2016, "Non-stochastic best arm identification and hyperparameter
+optimization").
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from adaptag import api
+from adaptag._native import build, core, cores
+from adaptag.corpus.attributes import AttributeCorpus
+from adaptag.corpus.chunks import ChunkScheme
+from adaptag.corpus.columns import ColumnFormat
+from adaptag.dataset.encoded import Dataset
+from adaptag.errors import ParameterError
+from adaptag.experiments.jobs import Job, Task, run_jobs
+from adaptag.experiments.space import configurations, space_of
+from adaptag.experiments.state import State
+from adaptag.experiments.trials import ONE_PART, Trial, Tuning, plain
+from adaptag.features.template import Template
+from adaptag.storage.tensors import kind_of
+from adaptag.training.algorithms import algorithm as find_algorithm
+from adaptag.version import __version__
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from adaptag.api import Data, Format
+    from adaptag.experiments.state import Done
+    from adaptag.features.index import Corpus
+    from adaptag.storage.files import PathLike
+    from adaptag.training.declarations import Value
+
+__all__ = ["Progress", "Trial", "Tuning", "Watcher", "folds_of", "rungs_of", "tune"]
+
+FIRST_PASSES = 3  # at least so many before a trial is judged
+MORE = 2  # an online algorithm gets so many times its own passes, for the best number to show
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a search is.
+
+    Attributes:
+        rung: the round, from 1, and
+        rungs: how many there are.
+        trials: those of this round.
+        passes: that they make, in all.
+        done: jobs done in this round, and
+        jobs: how many there are: trials × folds.
+        best: the best trial that all folds have scored.
+    """
+
+    rung: int
+    rungs: int
+    trials: int
+    passes: int
+    done: int
+    jobs: int
+    best: Trial | None
+
+
+class Watcher:
+    """Watches a search. The method may be left out."""
+
+    def on_progress(self, progress: Progress) -> None:
+        """A round begins, or a job has ended."""
+
+
+def tune(
+    data: Data,
+    *,
+    template: str | PathLike | Template | None = None,
+    algorithm: str = "adf",
+    space: Mapping[str, Iterable[Value]] | None = None,
+    also: Iterable[str] = (),
+    folds: int = 4,
+    held_out: float | None = None,
+    shuffle: bool = False,
+    passes: int | None = None,
+    finalists: int | None = 2,
+    seed: int = 1,
+    rich_edges: bool = False,
+    edge_cutoff: int = 1,
+    edge_share: float = 1.0,
+    hash_bits: int | None = None,
+    format: Format = None,  # noqa: A002
+    jobs: int | None = None,
+    state_file: PathLike | None = None,
+    restart: bool = False,
+    callbacks: Sequence[Watcher] = (),
+) -> Tuning:
+    """Choose settings by scores on parts of the training data that training does not see.
+
+    For each fold the features are those of its training part alone. The score of a trial is the
+    best mean of its folds over the passes, and that pass is the number of passes chosen. Of equal
+    scores the smaller sigma wins, then the greater l1, the greater cutoff, the lower rate, and the
+    earlier one. The result does not depend on ``jobs``.
+
+    Args:
+        data: the training data, as for ``adaptag.train``; not an encoded dataset, whose features
+            come from all of the data.
+        template: as for ``adaptag.train``.
+        algorithm: what to tune.
+        space: values to try, by parameter; one value fixes it. Where nothing is said, rate, sigma,
+            l1, aggressiveness, gamma and confidence are searched, as far as the algorithm has them.
+            ``cutoff`` is a parameter too; a ``window`` may be a part of the sentences, ``"n/10"``.
+        also: search these as well: alpha, beta, window, cutoff.
+        folds: how many; each is held out once.
+        held_out: instead of folds, hold out this share of the sentences, once.
+        shuffle: deal the sentences out at random. Otherwise each fold is one stretch of the data,
+            which keeps documents together; where the data is sorted, shuffle.
+        passes: at most; unless given, twice the algorithm's own number, or for batch algorithms
+            that number.
+        finalists: halving ends when no more than these are left; None: no halving.
+        seed: of the order of sentences in training, and of ``shuffle``.
+        rich_edges: as for ``adaptag.train``.
+        edge_cutoff: as there.
+        edge_share: as there.
+        hash_bits: as there.
+        format: as there.
+        jobs: processes; one for each core unless given. With more than one, a script needs
+            ``if __name__ == "__main__":``, as for all of Python's processes.
+        state_file: keeps what is done; the same call later goes on from there.
+        restart: begin anew, whatever the state file holds.
+        callbacks: watch.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C; what was done is in the state file.
+
+    Example:
+        >>> from adaptag.corpus.ingredients import ingredients
+        >>> from adaptag.experiments.tuning import tune
+        >>> lines = ingredients(train=80, dev=0, test=0).train
+        >>> data = [list(zip(line.tokens, line.labels)) for line in lines]
+        >>> found = tune(data, space={"rate": [0.001, 0.1], "sigma": [5]}, passes=4, jobs=1)
+        >>> found.settings
+        {'rate': 0.1, 'sigma': 5.0}
+    """
+    chosen = find_algorithm(algorithm)
+    values = space_of(chosen, space, also)
+    for name, value, least in (
+        ("passes", passes, 1),
+        ("finalists", finalists, 1),
+        ("jobs", jobs, 1),
+        ("seed", seed, 0),
+    ):
+        if value is not None and value < least:
+            raise ParameterError(f"{name} is {value}; allowed: {least} or more")
+    corpus = _corpus(data, format)
+    parts = folds_of(len(corpus), folds, held_out, seed if shuffle else None)
+    encoding = _encoding(corpus, template, rich_edges, edge_cutoff, edge_share, hash_bits)
+    trials = [Trial(number, settings) for number, settings in enumerate(configurations(values))]
+    most = passes or chosen.passes * (MORE if chosen.online else 1)
+    rungs = rungs_of(len(trials), most, finalists)
+    split = f"{folds} folds" if held_out is None else f"{held_out:g} held out"
+    search = {
+        "adaptag": f"{__version__} ({build})",
+        "data": _checksum(corpus),
+        "split": f"{split}, shuffled" if shuffle else split,
+        "algorithm": algorithm,
+        "space": {name: [plain(v) for v in tried] for name, tried in values.items()},
+        "rungs": rungs,
+        "seed": seed,
+        **{n: v.text if isinstance(v, Template) else v for n, v in encoding.items()},
+    }
+    with State(state_file, search, restart=restart) as state:
+        task = Task(corpus, parts, encoding, algorithm, seed, state.folder)
+        _climb(task, trials, rungs, state, jobs or cores(), callbacks)
+    name = os.fspath(data) if isinstance(data, (str, os.PathLike)) else "TRAIN"
+    return Tuning(
+        algorithm=algorithm,
+        data=name,
+        sentences=len(corpus),
+        metric="F1" if ChunkScheme(corpus.number_labels()[1]).chunked else "accuracy",
+        parts=f"{folds} folds" if held_out is None else ONE_PART,
+        space=values,
+        rungs=tuple(rungs),
+        trials=tuple(sorted(trials, key=lambda trial: trial.rank)),
+        seed=seed,
+        options=_options(template, rich_edges, edge_cutoff, edge_share, hash_bits, format),
+    )
+
+
+def folds_of(
+    sentences: int, folds: int, held_out: float | None = None, seed: int | None = None
+) -> tuple[NDArray[np.int64], ...]:
+    """Say for each fold which sentences are held out; with a seed they are dealt at random."""
+    order = np.arange(sentences)
+    if seed is not None:
+        order = np.random.default_rng(seed).permutation(sentences)
+    if held_out is not None:
+        if not 0 < held_out < 1:
+            raise ParameterError(f"held_out is {held_out}; allowed: between 0 and 1")
+        first = sentences - round(held_out * sentences)
+        if not 0 < first < sentences:
+            raise ParameterError(
+                f"held_out is {held_out}; of {sentences} sentences both parts need one"
+            )
+        return (np.sort(order[first:]),)
+    if not 2 <= folds <= sentences:
+        raise ParameterError(f"folds is {folds}; allowed: 2 to {sentences}, the sentences")
+    bounds = [sentences * k // folds for k in range(folds + 1)]
+    return tuple(np.sort(order[bounds[k] : bounds[k + 1]]) for k in range(folds))
+
+
+def rungs_of(trials: int, passes: int, finalists: int | None) -> list[tuple[int, int]]:
+    """Plan the rounds: how many trials make how many passes in all."""
+    sizes, levels = [trials], [passes]
+    while finalists is not None and sizes[-1] > finalists:
+        sizes.append(max(finalists, -(-sizes[-1] // 2)))
+    while len(levels) < len(sizes) and FIRST_PASSES <= -(-levels[0] // 2) < levels[0]:
+        levels.insert(0, -(-levels[0] // 2))
+    return list(zip(sizes, levels, strict=False))
+
+
+def _climb(
+    task: Task,
+    trials: list[Trial],
+    rungs: list[tuple[int, int]],
+    state: State,
+    processes: int,
+    callbacks: Sequence[Watcher],
+) -> None:
+    """Train the trials, round after round.
+
+    A trial's score is its best one so far: it never falls, so no trial that was given up ends above
+    one that went on.
+    """
+    n_folds = len(task.held_out)
+    alive, best = trials, None
+    with run_jobs(task, processes) as run:
+        for rung, (size, passes) in enumerate(rungs, 1):
+            alive = sorted(alive, key=lambda trial: trial.rank)[:size] if rung > 1 else alive
+            _forget(task, {trial.number for trial in alive})
+            wanted = [
+                Job(trial.number, trial.settings, fold, passes)
+                for fold in range(n_folds)  # one fold after the other: processes keep its data
+                for trial in alive
+                if not (trial.ended and trial.ended[fold])
+            ]
+            known = {(d.number, d.fold): d for d in state.done.values() if d.passes == passes}
+            todo = [job for job in wanted if (job.number, job.fold) not in known]
+            done = len(wanted) - len(todo)
+
+            def tell() -> None:
+                for callback in callbacks:
+                    callback.on_progress(
+                        Progress(rung, len(rungs), size, passes, done, len(wanted), best)  # noqa: B023
+                    )
+
+            tell()
+            for result in run(todo):
+                state.add(result)
+                known[result.number, result.fold] = result
+                done += 1
+                tell()
+            for trial in alive:
+                _take(trial, [known.get((trial.number, fold)) for fold in range(n_folds)])
+            best = min(alive, key=lambda trial: trial.rank)
+
+
+def _take(trial: Trial, results: list[Done | None]) -> None:
+    """Put the results of a round into a trial; a fold without one had ended before."""
+    if not trial.scores:
+        trial.scores = [[] for _ in results]
+        trial.ended, trial.fold_seconds = [False] * len(results), [0.0] * len(results)
+    for fold, result in enumerate(results):
+        if result is not None:
+            trial.scores[fold], trial.ended[fold] = result.scores, result.ended
+            trial.fold_seconds[fold] = result.seconds
+
+
+def _forget(task: Task, alive: set[int]) -> None:
+    """Remove the checkpoints of trials that are given up."""
+    for path in task.folder.glob("*-*"):
+        if path.name.split("-")[0] not in map(str, alive):
+            path.unlink(missing_ok=True)
+
+
+def _corpus(data: Data, format: Format) -> Corpus:  # noqa: A002
+    encoded = isinstance(data, (str, os.PathLike)) and kind_of(data) == "dataset"
+    if encoded or isinstance(data, Dataset):
+        raise ParameterError(
+            "an encoded dataset cannot be tuned on: its features come from all of the data, "
+            "held-out sentences included; give the text"
+        )
+    return api.corpus_of(data, format)
+
+
+def _encoding(
+    corpus: Corpus,
+    template: str | PathLike | Template | None,
+    rich_edges: bool,
+    edge_cutoff: int,
+    edge_share: float,
+    hash_bits: int | None,
+) -> dict[str, Any]:
+    """The arguments of ``encode``; the template is read now, once."""
+    if template is not None and not isinstance(corpus, AttributeCorpus):
+        template = Template.load(template, corpus.n_columns - 1)
+    return {
+        "template": template,
+        "rich_edges": rich_edges,
+        "edge_cutoff": edge_cutoff,
+        "edge_share": edge_share,
+        "hash_bits": hash_bits,
+    }
+
+
+def _checksum(corpus: Corpus) -> int:
+    """Checksum of the sentences."""
+    arrays: tuple[NDArray[Any], ...] = (corpus.text, corpus.cells, corpus.sentences)
+    if isinstance(corpus, AttributeCorpus):
+        arrays += (corpus.values, corpus.positions, corpus.labels)
+    total = 0
+    for array in arrays:
+        total = core.checksum(np.ascontiguousarray(array).reshape(-1).view(np.uint8), total)
+    return int(total)
+
+
+def _options(
+    template: str | PathLike | Template | None,
+    rich_edges: bool,
+    edge_cutoff: int,
+    edge_share: float,
+    hash_bits: int | None,
+    format: Format,  # noqa: A002
+) -> tuple[str, ...]:
+    """The options of ``adaptag train`` that encode as was done here."""
+    words: list[str] = []
+    if template is not None:
+        name = template.name if isinstance(template, Template) else os.fspath(template)
+        words += ["--template", name if "\n" not in name else "TEMPLATE"]
+    words += ["--rich-edges"] if rich_edges else []
+    words += ["--edge-cutoff", str(edge_cutoff)] if edge_cutoff != 1 else []
+    words += ["--edge-share", f"{edge_share:g}"] if edge_share != 1 else []
+    words += ["--hash-bits", str(hash_bits)] if hash_bits is not None else []
+    if isinstance(format, str) and format != "columns":
+        words += ["--format", format]
+    if isinstance(format, ColumnFormat):
+        words += ["--separator", format.separator] if format.separator != "auto" else []
+        words += ["--comment", format.comment] if format.comment else []
+        words += ["--skip-docstart"] if format.skip_docstart else []
+    return tuple(words)
