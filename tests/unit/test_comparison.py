@@ -378,6 +378,6 @@ def test_axes_have_plain_numbers():
     found = re.findall("<!-- (.*?) -->", text)
     assert {"0.2", "0.5", "1", "10", "20"} <= set(found)
     assert not {"40", "60", "80"} & set(found)
-    whole = line_chart(lines[1:], title="t", x_label="x", y_label="y", whole_x=True)
+    whole = line_chart(lines[1:], title="t", x_label="x", y_label="y")
     assert "1.5" not in re.findall("<!-- (.*?) -->", whole)
     assert "<metadata>" not in text
