@@ -88,8 +88,8 @@ class StreamTrainer:
         ...     pass
         >>> progress.sentences
         100
-        >>> trainer.model().tag(["3", "cups", "flour"])[1:]
-        ['UNIT', 'NAME']
+        >>> trainer.model().tag(["3", "cups", "flour"])
+        ['QTY', 'UNIT', 'NAME']
     """
 
     start: str | PathLike | Template | Model | None = None
