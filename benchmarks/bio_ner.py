@@ -33,8 +33,8 @@ RESULTS = HERE / "results"
 # What --tune chose; the evidence is in results/tuning-bio_ner.md.
 CHOSEN: dict[str, dict[str, Any]] = {
     "adf": {"rate": 0.02, "sigma": 1.0, "passes": 7},
-    "sgd": {"rate": 0.02, "sigma": 1.0, "passes": 10},
-    "averaged-perceptron": {"passes": 10},
+    "sgd": {"rate": 0.01, "sigma": 1.0, "passes": 10},
+    "averaged-perceptron": {"passes": 8},
     "perceptron": {"passes": 10},
 }
 GRIDS: dict[str, dict[str, list[float]]] = {

@@ -71,7 +71,7 @@ BIO_NER = Recipe(
     "Sun et al. (2014), tables 2 and 4",
     read,
     "bio-ner",
-    {"adf": {"rate": 0.02, "sigma": 1.0}},
+    {"adf": {"rate": 0.02, "sigma": 1.0}, "sgd": {"rate": 0.01, "sigma": 1.0}},
     {
         "lbfgs": 68.92,
         "sgd": 71.79,
