@@ -91,7 +91,7 @@ def test_the_command_repeats_it(cli):
 
 def test_settings(cli):
     Path("all.json").write_text('{"adf": {"rate": 0.5, "sigma": 2}, "slow": {"passes": 1}}')
-    Path("one.json").write_text('{"algorithm": "slow", "parameters": {"rate": 0.001}}')
+    Path("one.json").write_text('{"algorithm": "slow", "settings": {"rate": 0.001}}')
     files = ["--settings", "all.json", "--settings", "one.json"]
     done = cli(
         "compare", "train.txt", "test.txt", "-a", "adf, slow=sgd", "--passes", 2, "--seeds", 1,
@@ -212,3 +212,27 @@ def test_what_is_missing_is_said_at_once(cli, monkeypatch, module):
     assert done.code == 2
     assert "pip install 'adaptag[experiments]'" in done.err
     assert "seed 1" not in done.err
+
+
+def test_what_tune_chose_is_taken(cli):
+    done = cli(
+        "tune", "train.txt", "--rate", "0.07", "--sigma", "3", "--folds", 2, "--passes", 2,
+        "--output", "t.json",
+    )  # fmt: skip
+    assert done.code == 0
+    done = cli(
+        "compare", "train.txt", "test.txt", "-a", "adf", "--passes", 1, "--seeds", 1,
+        "--settings", "t.json", "-o", "out",
+    )  # fmt: skip
+    assert done.code == 0
+    found = json.loads(Path("out/report.json").read_text())
+    text = json.dumps(found)
+    assert '"rate": 0.07' in text
+    assert '"sigma": 3' in text
+
+
+def test_settings_without_settings(cli):
+    Path("one.json").write_text('{"algorithm": "adf"}')
+    done = cli("compare", "train.txt", "test.txt", "-a", "adf", "--settings", "one.json")
+    assert done.code == 2
+    assert "expected an object of settings" in done.err

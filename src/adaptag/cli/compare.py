@@ -200,7 +200,7 @@ def _settings(files: list[Path], settings: list[str]) -> dict[str, dict[str, flo
 
 
 def _read_settings(path: Path) -> dict[str, dict[str, float | str]]:
-    """Read settings by algorithm, or an object of ``algorithm`` and ``parameters``."""
+    """Read settings by algorithm, or what ``adaptag tune --output`` wrote."""
     from adaptag.storage.files import read_bytes, shown
 
     try:
@@ -210,7 +210,7 @@ def _read_settings(path: Path) -> dict[str, dict[str, float | str]]:
     except (ValueError, RecursionError) as error:
         raise ParameterError(f"{shown(path)}: not JSON: {error}") from None
     if isinstance(content, dict) and isinstance(content.get("algorithm"), str):
-        content = {content["algorithm"]: content.get("parameters", {})}
+        content = {content["algorithm"]: content.get("settings")}
     fine = isinstance(content, dict) and all(
         isinstance(values, dict) and all(_is_value(v) for v in values.values())
         for values in content.values()
