@@ -16,18 +16,20 @@ import statistics
 import time
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import report
 from chunking import DATA
 from measure import HERE
 from report import Table, figure, markdown_table
 
 import adaptag
-from adaptag.corpus.columns import ColumnCorpus
 from adaptag.experiments.recipes.bio_ner import BIO_NER
 from adaptag.training.loop import fit
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from adaptag.corpus.columns import ColumnCorpus
 
 RESULTS = HERE / "results"
 # What --tune chose; the evidence is in results/tuning-bio_ner.md.
@@ -52,12 +54,6 @@ from a tagger that the recipe trains on GENIA (template `general`, 8 passes). Pu
 the paper, whose parts of speech come from another tagger."""
 
 
-def sentences(corpus: ColumnCorpus) -> list[list[tuple[str, ...]]]:
-    cells, text = corpus.cells, corpus.text.tobytes()
-    rows = [tuple(text[a:b].decode() for a, b in row) for row in cells.tolist()]
-    return [rows[a:b] for a, b in itertools.pairwise(corpus.sentences.tolist())]
-
-
 def curve(train: Any, held_out: Any, algorithm: str, settings: dict[str, float]) -> list[float]:
     """F of held-out data after each pass."""
 
@@ -72,12 +68,10 @@ def curve(train: Any, held_out: Any, algorithm: str, settings: dict[str, float])
 
 
 def tune(corpus: ColumnCorpus, algorithms: list[str]) -> None:
-    whole = sentences(corpus)
-    cut = len(whole) * 4 // 5
-    train = adaptag.encode(whole[:cut], template=BIO_NER.template)
-    held_out = adaptag.Dataset.encode(
-        ColumnCorpus.from_sentences(whole[cut:]), train.index, train.label_names
-    )
+    cut = len(corpus) * 4 // 5
+    train = adaptag.encode(corpus.select(np.arange(cut)), template=BIO_NER.template)
+    rest = corpus.select(np.arange(cut, len(corpus)))
+    held_out = adaptag.Dataset.encode(rest, train.index, train.label_names)
     table = Table("Held-out F", ["Algorithm", "Settings", "Best F", "Passes", "F by pass"], [])
     for algorithm in algorithms:
         grid = GRIDS[algorithm]

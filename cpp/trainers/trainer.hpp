@@ -17,8 +17,8 @@
 //   due(), settle(ops, id, i, n), settled()   when and how to change all rows between two updates
 //   sparse                        its directions are zero but at some positions
 //   prepare(task)                 fills the shadow from the data
-//   takes_all(), score_all(ops, s, out), update_all(ops, s, d)   whether and how to refresh, score
-//                                 and update all rows of a sentence of one token at once
+//   takes_all(ops), score_all(ops, s, out, coming), update_all(ops, s, d, coming)   whether and how
+//                                 to refresh, score and update all rows of a one-token sentence
 // clang-format on
 // Python allocates all state from the declaration and owns it.
 #pragma once

@@ -1,23 +1,22 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import random
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import adaptag
 from adaptag.classification.documents import DocumentClassifier
-from adaptag.cli.main import run
 from adaptag.corpus import text as text_module
 from adaptag.evaluation.classification import class_table, confusion_table, evaluate_classes
+from tests.unit.conftest import Done
 
 GOOD, BAD, ANY = (
     ["good", "great", "loved", "fine"],
@@ -56,12 +55,6 @@ def hash_of(word):
 TRAIN, TEST = reviews(120, 1), reviews(40, 2)
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture(scope="module")
 def saved(tmp_path_factory):
     folder = tmp_path_factory.mktemp("model")
@@ -71,25 +64,11 @@ def saved(tmp_path_factory):
 
 
 @pytest.fixture
-def cli(monkeypatch, capfdbinary, tmp_path):
-    """Run the program in this process, in a folder with some files."""
-    monkeypatch.chdir(tmp_path)
+def cli(program):
+    """Run the program in a folder with some files."""
     Path("train").write_text(TRAIN)
     Path("test").write_text(TEST)
-    capfdbinary.readouterr()
-
-    def call(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "argv", ["adaptag", "classify", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        code = 0
-        try:
-            run()
-        except SystemExit as end:
-            code = end.code or 0
-        out, err = capfdbinary.readouterr()
-        return Done(code, out.decode(), err.decode())
-
-    return call
+    return partial(program, "classify")
 
 
 def gold(text=TEST):

@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import os
 import re
@@ -9,45 +8,25 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 from typer.testing import CliRunner
 
 import adaptag
 from adaptag._native import build, cpu
-from adaptag.cli.main import app, run
+from adaptag.cli.main import app
 from adaptag.corpus.ingredients import column_text, ingredients
+from tests.unit.conftest import Done
 
 PROGRAM = [sys.executable, "-c", "from adaptag.cli.main import run; run()"]
 TRAIN = "The D B-NP\ncat N I-NP\nsat V O\n\nDogs N B-NP\nbark V O\n\nin I O\nRome R B-LOC\n"
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def cli(monkeypatch, capfdbinary, tmp_path):
-    """Run the program in this process, in a folder with a training file."""
-    monkeypatch.chdir(tmp_path)
+def cli(program):
+    """Run the program in a folder with some files."""
     Path("train.txt").write_text(TRAIN)
-    capfdbinary.readouterr()
-
-    def call(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "argv", ["adaptag", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        code = 0
-        try:
-            run()
-        except SystemExit as end:
-            code = end.code or 0
-        out, err = capfdbinary.readouterr()
-        return Done(code, out.decode(), err.decode())
-
-    return call
+    return program
 
 
 @pytest.fixture(scope="module")
@@ -373,7 +352,7 @@ def test_a_model_that_cannot_be_written_is_seen_before_training(cli):
 # ---- as a program ---------------------------------------------------------------------------
 
 
-def program(*arguments, cwd=None, **environment):
+def process(*arguments, cwd=None, **environment):
     done = subprocess.run(
         [*PROGRAM, *map(str, arguments)],
         cwd=cwd,
@@ -387,15 +366,15 @@ def program(*arguments, cwd=None, **environment):
 
 def test_the_program_ends_with_a_message(tmp_path):
     (tmp_path / "bad").write_bytes(FILES["ragged"])
-    done = program("train", "bad", "-m", "m", cwd=tmp_path)
+    done = process("train", "bad", "-m", "m", cwd=tmp_path)
     assert done == Done(2, "", "adaptag: bad:3: 3 columns; line 1 has 2\n")
-    usage = program("train", "bad", cwd=tmp_path)
+    usage = process("train", "bad", cwd=tmp_path)
     assert usage.code == 2
     assert "Traceback" not in usage.err
 
 
 def test_the_version_names_the_core():
-    done = program("--version")
+    done = process("--version")
     assert done.code == 0
     assert re.fullmatch(rf"adaptag \d+\.\d+\S* \(core {build}\)\n", done.out)
 

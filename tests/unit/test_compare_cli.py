@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import shlex
-import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from adaptag.cli.main import run
 from adaptag.experiments.results import Comparison
 from tests.unit.test_comparison import TEST, TRAIN, Checker
 
 SMALL = ["-a", "adf,sgd", "--passes", 2, "--seeds", 2, "-o", "out"]
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 def columns(sentences):
@@ -29,24 +19,11 @@ def columns(sentences):
 
 
 @pytest.fixture
-def cli(monkeypatch, capfdbinary, tmp_path):
-    """Run the program in this process, in a folder with some files."""
-    monkeypatch.chdir(tmp_path)
+def cli(program):
+    """Run the program in a folder with some files."""
     Path("train.txt").write_text(columns(TRAIN))
     Path("test.txt").write_text(columns(TEST))
-
-    def call(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "argv", ["adaptag", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        code = 0
-        try:
-            run()
-        except SystemExit as end:
-            code = end.code or 0
-        out, err = capfdbinary.readouterr()
-        return Done(code, out.decode(), err.decode())
-
-    return call
+    return program
 
 
 def read(folder="out"):

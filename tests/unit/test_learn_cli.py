@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
 import os
-import sys
 import threading
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import adaptag
-from adaptag.cli.main import run
 from adaptag.corpus.columns import ColumnCorpus
 from tests.unit.test_streams import LABELS, sentences
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 def columns(n, seed=1, labels=LABELS):
@@ -35,24 +25,11 @@ def columns(n, seed=1, labels=LABELS):
 
 
 @pytest.fixture
-def cli(monkeypatch, capfdbinary, tmp_path):
-    """Run the program in this process, in a folder with some files."""
-    monkeypatch.chdir(tmp_path)
+def cli(program):
+    """Run the program in a folder with some files."""
     Path("train.txt").write_text(columns(60) + "\n\n")
     Path("more.txt").write_text(columns(40, seed=2) + "\n\n")
-
-    def call(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "argv", ["adaptag", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        code = 0
-        try:
-            run()
-        except SystemExit as end:
-            code = end.code or 0
-        out, err = capfdbinary.readouterr()
-        return Done(code, out.decode(), err.decode())
-
-    return call
+    return program
 
 
 def test_train_from_a_stream(cli):

@@ -1,31 +1,24 @@
 from __future__ import annotations
 
 import gzip
-import io
 import json
 import re
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-from adaptag.cli.main import run
 from adaptag.corpus import text as text_module
 from adaptag.features.characters import CharacterFeatures
 from adaptag.features.index import EdgeLimit
 from adaptag.segmentation.segmenter import Segmenter
+from tests.unit.conftest import Done
 from tests.unit.test_segmenter import TEXT
 
 PLAIN = "我们在北京。\n他 在　大学\r\n\n我喜欢学生"
 CUT = "我们 在 北京。\n他 在 大学\r\n\n我 喜欢 学生"
-
-
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
 
 
 @pytest.fixture(scope="module")
@@ -37,25 +30,11 @@ def saved(tmp_path_factory):
 
 
 @pytest.fixture
-def cli(monkeypatch, capfdbinary, tmp_path):
-    """Run the program in this process, in a folder with some files."""
-    monkeypatch.chdir(tmp_path)
+def cli(program):
+    """Run the program in a folder with some files."""
     Path("train.txt").write_text(TEXT)
     Path("text").write_bytes(PLAIN.encode())
-    capfdbinary.readouterr()
-
-    def call(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "argv", ["adaptag", "segment", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        code = 0
-        try:
-            run()
-        except SystemExit as end:
-            code = end.code or 0
-        out, err = capfdbinary.readouterr()
-        return Done(code, out.decode(), err.decode())
-
-    return call
+    return partial(program, "segment")
 
 
 # ---- train ----------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import itertools
 import json
 import math
@@ -13,13 +12,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import adaptag
-from adaptag.cli.main import run
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
 from adaptag.corpus.ingredients import column_text, ingredients
@@ -38,30 +35,11 @@ DATA = [list(zip(line.tokens, line.labels, strict=True)) for line in TRAIN]
 GRID = {"rate": [0.01, 0.1, 0.3], "sigma": [0.5, 5]}
 
 
-class Done(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
 @pytest.fixture
-def cli(monkeypatch, capfdbinary, tmp_path):
-    """Run the program in this process, in a folder with a training file."""
-    monkeypatch.chdir(tmp_path)
+def cli(program):
+    """Run the program in a folder with some files."""
     Path("train.txt").write_text(column_text(TRAIN), encoding="utf-8")
-
-    def call(*arguments):
-        monkeypatch.setattr(sys, "argv", ["adaptag", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
-        code = 0
-        try:
-            run()
-        except SystemExit as end:
-            code = end.code or 0
-        out, err = capfdbinary.readouterr()
-        return Done(code, out.decode(), err.decode())
-
-    return call
+    return program
 
 
 @pytest.fixture(scope="module")

@@ -203,8 +203,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         return self
 
     def _streams(self) -> bool:
-        chosen = find_algorithm(self.algorithm)
-        return chosen.online and not chosen.looks_ahead
+        return find_algorithm(self.algorithm).streams
 
     @available_if(_streams)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Sequences, y: Labels, sample_weight: ArrayLike | None = None) -> CRF:

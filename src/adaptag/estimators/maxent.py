@@ -158,7 +158,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return find_algorithm(self.algorithm).online
 
     def _streams(self) -> bool:
-        return self._online() and not find_algorithm(self.algorithm).looks_ahead
+        return find_algorithm(self.algorithm).streams
 
     @available_if(_streams)  # type: ignore[untyped-decorator]
     def partial_fit(

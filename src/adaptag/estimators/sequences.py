@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptag.corpus.attributes import AttributeCorpus
+from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.labels import NO_LABEL
 from adaptag.errors import CorpusError, ParameterError, unknown
-from adaptag.streams.trainer import corpus_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,7 @@ def corpus_of_sequences(X: Any, *, tokens: bool) -> Corpus:
                 f"sequence {number} of X: features; with a template each position is a token: a "
                 "string, or a tuple of columns"
             )
-    return corpus_of(whole, tokens=tokens)
+    return ColumnCorpus.from_sentences(whole) if tokens else AttributeCorpus.from_items(whole)
 
 
 def checked_weights(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:

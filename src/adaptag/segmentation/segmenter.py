@@ -200,7 +200,7 @@ class Segmenter(Stored):
         trainer: Trainer | None = self.__dict__.get("_trainer")
         if trainer is None:
             chosen = find_algorithm(self.algorithm)
-            if not chosen.online or chosen.looks_ahead:
+            if not chosen.streams:
                 raise ParameterError(f"{chosen.name} needs all data at once; take one like adf")
             trainer = Trainer(part, chosen, self.parameters or {}, pass_size=PASS_SIZE)
             if fitted:

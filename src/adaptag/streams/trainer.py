@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Labels = Iterable[Iterable[str | None]]
 
-__all__ = ["Progress", "StreamTrainer", "corpus_of"]
+__all__ = ["Progress", "StreamTrainer"]
 
 PART = 500
 GENERAL = "general"  # the template, unless given
@@ -162,7 +162,7 @@ class StreamTrainer:
         Returns:
             How well the sentences were tagged, each right before it was learned.
         """
-        corpus = data if isinstance(data, (ColumnCorpus, AttributeCorpus)) else corpus_of(data)
+        corpus = data if isinstance(data, (ColumnCorpus, AttributeCorpus)) else _corpus_of(data)
         index = self._first_index(corpus, labels) if self._index is None else self._index
         check_corpus(corpus, index.template, labelled=labels is None)
         if labels is None:
@@ -276,24 +276,17 @@ class StreamTrainer:
         return found
 
 
-def corpus_of(sentences: Iterable[Iterable[Any]], *, tokens: bool | None = None) -> Corpus:
-    """Take sentences as Python data: of tokens, or of items that are features already.
-
-    Args:
-        sentences: lists of tokens (strings, or tuples of columns) or of items (dictionaries, or
-            collections of strings).
-        tokens: which of them; by the first token unless given: a string or a tuple is one.
-    """
-    whole = sentences if isinstance(sentences, (list, tuple)) else list(sentences)
-    if tokens is None:
-        first = next((token for sentence in whole for token in sentence), "")
-        tokens = isinstance(first, (str, tuple))
-    return ColumnCorpus.from_sentences(whole) if tokens else AttributeCorpus.from_items(whole)
+def _corpus_of(sentences: Sequence[Iterable[Any]]) -> Corpus:
+    """Take sentences of tokens (strings, or tuples of columns), or of features; the first tells."""
+    first = next((token for sentence in sentences for token in sentence), "")
+    if isinstance(first, (str, tuple)):
+        return ColumnCorpus.from_sentences(sentences)
+    return AttributeCorpus.from_items(sentences)
 
 
 def _online(name: str) -> Algorithm:
     found = find_algorithm(name)
-    if not found.online or found.looks_ahead:
+    if not found.streams:
         raise ParameterError(f"{name} needs all data at once; a stream needs an algorithm like adf")
     return found
 

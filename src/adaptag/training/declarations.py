@@ -112,6 +112,11 @@ class Algorithm:
     shadow: str = ""
     looks_ahead: bool = False
 
+    @property
+    def streams(self) -> bool:
+        """Whether it can learn from data that comes in parts."""
+        return self.online and not self.looks_ahead
+
     def values(self, given: Mapping[str, Value]) -> dict[str, Value]:
         """All parameters: those given, checked, and defaults for the others."""
         names = [parameter.name for parameter in self.parameters]

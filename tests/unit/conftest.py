@@ -1,0 +1,39 @@
+"""What the tests of the command line share."""
+
+from __future__ import annotations
+
+import io
+import sys
+from typing import NamedTuple
+
+import pytest
+
+from adaptag.cli.main import run
+
+
+class Done(NamedTuple):
+    """How a run of the program ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def program(monkeypatch, capfdbinary, tmp_path):
+    """Run the program in this process, in an empty folder."""
+    monkeypatch.chdir(tmp_path)
+    capfdbinary.readouterr()
+
+    def call(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "argv", ["adaptag", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        code = 0
+        try:
+            run()
+        except SystemExit as end:
+            code = end.code or 0
+        out, err = capfdbinary.readouterr()
+        return Done(code, out.decode(), err.decode())
+
+    return call
