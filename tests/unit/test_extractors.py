@@ -6,13 +6,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptag.errors import CorpusError
+from adaptag.errors import CorpusError, ParameterError
 from adaptag.features.extractors import (
     Clusters,
     Gazetteer,
     MaximumMatching,
     add_columns,
     orthography,
+    substrings,
 )
 
 
@@ -92,6 +93,32 @@ def test_maximum_matching_gives_words(text, words, backward):
             start = end
     assert "".join(found) == text
     assert all(word in words or len(word) == 1 for word in found)
+
+
+def test_substrings():
+    assert substrings("gene") == ["g", "ge", "gen", "gene", "e", "en", "ene", "n", "ne"]
+    assert substrings("gaga", longest=3, shortest=2) == ["ga", "gag", "ag", "aga"]
+    assert max(map(len, substrings("abcdefghijklm"))) == 9
+    assert substrings("") == []
+    assert substrings("a", shortest=2) == []
+
+
+@given(st.text("ab京", max_size=14), st.integers(1, 5), st.integers(0, 10))
+def test_substrings_are_all_that_the_token_has(token, shortest, more):
+    found = substrings(token, longest=shortest + more, shortest=shortest)
+    places = [(i, n) for i in range(len(token)) for n in range(1, len(token) - i + 1)]
+    wanted = {token[i : i + n] for i, n in places if shortest <= n <= shortest + more}
+    assert set(found) == wanted
+    assert found == sorted(wanted, key=lambda string: (token.find(string), len(string)))
+
+
+def test_substrings_that_cannot_be():
+    with pytest.raises(ParameterError, match="shortest is 0; allowed: 1 or more"):
+        substrings("gene", shortest=0)
+    with pytest.raises(ParameterError, match=r"longest is 1; allowed: 2 \(the shortest\) or more"):
+        substrings("gene", longest=1, shortest=2)
+    with pytest.raises(CorpusError, match="the token is 3; allowed: a string"):
+        substrings(3)
 
 
 def test_adding_columns():

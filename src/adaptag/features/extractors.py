@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from adaptag.errors import CorpusError
+from adaptag.errors import CorpusError, ParameterError
 from adaptag.storage.files import read_bytes, shown
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     Token = str | Sequence[str]
 
-__all__ = ["Clusters", "Gazetteer", "MaximumMatching", "add_columns", "orthography"]
+__all__ = ["Clusters", "Gazetteer", "MaximumMatching", "add_columns", "orthography", "substrings"]
 
 Extractor = Callable[[Sequence[str]], Sequence[str]]
 
@@ -225,6 +225,36 @@ class MaximumMatching:
             found += places[:: -1 if self.backward else 1]
             t += n
         return found[::-1] if self.backward else found
+
+
+def substrings(token: str, longest: int = 9, shortest: int = 1) -> list[str]:
+    """All different substrings of a token, by where they begin and then by length.
+
+    They are attributes of one token, for data of attributes: a column holds only one value. With
+    the defaults they are those that Tsuruoka, Tsujii and Ananiadou (2009), section 4.2, have for
+    named entities.
+
+    Args:
+        token: any string.
+        longest: characters of the longest ones.
+        shortest: characters of the shortest ones, 1 or more.
+
+    Example:
+        >>> substrings("gaga", longest=3, shortest=2)
+        ['ga', 'gag', 'ag', 'aga']
+    """
+    if not isinstance(token, str):
+        raise CorpusError(f"the token is {token!r}; allowed: a string")
+    if shortest < 1:
+        raise ParameterError(f"shortest is {shortest}; allowed: 1 or more")
+    if longest < shortest:
+        raise ParameterError(f"longest is {longest}; allowed: {shortest} (the shortest) or more")
+    found = (
+        token[start:end]
+        for start in range(len(token))
+        for end in range(start + shortest, min(start + longest, len(token)) + 1)
+    )
+    return list(dict.fromkeys(found))
 
 
 def add_columns(
