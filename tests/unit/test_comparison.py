@@ -16,7 +16,7 @@ import adaptag
 from adaptag.errors import AdaptagError, ParameterError
 from adaptag.experiments.charts import Series, line_chart
 from adaptag.experiments.comparison import active_weights, compare
-from adaptag.experiments.report import _lowest, html_report, markdown_report
+from adaptag.experiments.report import html_report, lowest_score, markdown_report
 from adaptag.experiments.results import Comparison, Data, Entry, Run
 from adaptag.training.callbacks import Callback
 from adaptag.training.online import Trainer
@@ -255,7 +255,7 @@ def test_the_papers_rule(scores, expected):
 
 def test_means_over_seeds():
     a, b = scripted(90, 91, 91, 91, 91, 91), scripted(92, 93, 94, 95, 96, 97)
-    entry = Entry("x", "adf", True, {}, (a, b))
+    entry = Entry("x", "adf", True, {}, 9, (a, b))
     assert entry.curve("scores")[0] == (91, pytest.approx(np.std([90, 92], ddof=1)))
     assert entry.at_end("scores").value == 94
     assert [mean.value for mean in entry.converged()] == [6, 91, 6]
@@ -365,11 +365,11 @@ def test_one_algorithm_and_one_pass():
 
 
 def test_the_axis_of_scores_leaves_out_only_what_lies_far_below():
-    assert _lowest([[92.6, 93.4, 93.6], [93.2, 93.8, 93.9]]) is None
+    assert lowest_score([[92.6, 93.4, 93.6], [93.2, 93.8, 93.9]]) is None
     early = [[20, 60, 85, 91, 92.9, 93, 93.1, 93.2], [93.2, 93.8, 93.9, 93.9]]
-    low = _lowest(early)
+    low = lowest_score(early)
     assert 80 < low < 91
-    assert _lowest([[0.0], [90.0]]) is None
+    assert lowest_score([[0.0], [90.0]]) is None
 
 
 def test_axes_have_plain_numbers():

@@ -2,49 +2,130 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
-import adaptag
-from adaptag.errors import FileError
-from adaptag.experiments.recipes.bio_ner import BIO_NER, pos_sentences
-from adaptag.experiments.recipes.recipe import data_folder
-
-GENIA = (
-    "UI\tLS\n-\t:\n95\tCD\n\nTI\tLS\n-\t:\nIL-2\tNN\ngene\tNN\n\nIt\tPRP\nbinds\tVBZ\nDNA\tNN\n\n"
-)
-JNLPBA = "###MEDLINE:95\n\nIL-2\tB-DNA\ngene\tI-DNA\n\nIt\tO\nbinds\tO\n\n"
+from adaptag.errors import AdaptagError, FileError
+from adaptag.experiments.comparison import check_contestants, contest
+from adaptag.experiments.recipes import bio_ner, people_daily, resources, sentiment
+from adaptag.experiments.recipes.every import RECIPES, recipe
+from adaptag.experiments.recipes.recipe import Corpora, Measurement, data_folder, hold_out
+from tests.unit.corpora import write_corpora
 
 
-@pytest.fixture
-def corpora(tmp_path):
-    for name, text in {
-        "genia_pos/train.tsv": GENIA * 5,
-        "jnlpba2004/train.iob2": JNLPBA,
-        "jnlpba2004/test.iob2": JNLPBA,
-    }.items():
-        path = tmp_path / name
-        path.parent.mkdir(exist_ok=True)
-        path.write_text(text, encoding="utf-8")
-    return tmp_path
+@pytest.fixture(scope="module")
+def corpora(tmp_path_factory):
+    return write_corpora(tmp_path_factory.mktemp("corpora"))
+
+
+def problems(name):
+    """All features that a recipe's rows name, each once."""
+    studies = [s for s in RECIPES[name].studies if not isinstance(s, Measurement)]
+    return sorted({row.features for study in studies for row in study.rows})
+
+
+@pytest.mark.parametrize(("name", "features"), [(n, f) for n in RECIPES for f in problems(n)])
+def test_problems_can_be_learned(corpora, name, features):
+    """Training data is what is tested, and no two sentences contradict each other."""
+    problem = RECIPES[name].problem(RECIPES[name].read(corpora), features)
+    (one,) = check_contestants(["averaged-perceptron"], {}, 10)
+    score = contest([(one, problem)]).entries[0].at_end("scores").value
+    assert score >= 90
+    counts = problem.parts[0].counts(np.zeros(problem.parts[0].train.layout.n_weights, np.float32))
+    assert counts.shape[1] == 3
+    assert (counts[:, 0] <= counts[:, 1:].min(axis=1)).all()
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_every_row_can_be_run(name):
+    """Names and settings are checked before anything is read."""
+    for study in RECIPES[name].studies:
+        if isinstance(study, Measurement):
+            continue
+        assert len({row.name for row in study.rows}) == len(study.rows)
+        for row in study.rows:
+            settings = {k: v for k, v in row.settings.items() if k != "window"}
+            found = check_contestants([row.name], {row.name.partition("=")[0]: settings}, None)
+            for parameter in row.grid:
+                assert parameter in row.settings
+                assert parameter == "passes" or parameter in found[0].values
+        names = {row.name.partition("=")[0] for row in study.rows}
+        assert all(set(drawn) <= names for _, drawn in study.charts)
+
+
+def test_an_unknown_recipe():
+    with pytest.raises(AdaptagError, match="bio-ner"):
+        recipe("bio-nerd")
 
 
 def test_markers_of_documents_are_left_out(corpora):
-    found = pos_sentences(corpora / "genia_pos" / "train.tsv")
+    found = bio_ner.pos_sentences(corpora / "genia_pos" / "train.tsv")
     assert found[0] == [("IL-2", "NN"), ("gene", "NN")]
     assert len(found) == 10
 
 
 def test_bio_ner(corpora):
-    train, test = BIO_NER.read(corpora)
-    assert (len(train), len(test), train.n_columns) == (2, 2, 4)
-    assert b"IL-2NNcapitals+digit+dashB-DNA" in train.text.tobytes()
-    model = adaptag.train(train, template=BIO_NER.template, passes=20)
-    assert adaptag.evaluate_model(model, test).score == 100
+    train, test = RECIPES["bio-ner"].read(corpora)
+    assert (len(train), len(test)) == (20, 2)
+    assert train[0][0][:3] == ("IL-2", "NN", "capitals+digit+dash")
+    assert train[0][0][-1] == "B-DNA"
+    assert len(hold_out(Corpora(train, test)).train) == 16
+
+
+def test_attributes_of_2009():
+    rows = [("IL-2", "NN", "x", "B-NP", "B-DNA"), ("gene", "NN", "x", "I-NP", "I-DNA")]
+    first, second = bio_ner.attributes(rows)
+    assert {"shape=AA-#", "s=IL", "s=L-2", "w3=gene", "p2|=NN|NN", "c3=I-NP", "w1=-"} <= set(first)
+    assert "w1|2=IL-2|gene" in second
+    assert not any(name.startswith("s=IL") for name in second)
+
+
+def test_family_and_given_names_are_one_person():
+    pairs = [("江", "nr"), ("泽民", "nr"), ("李", "nr"), ("鹏", "nr"), ("布什", "nr"), ("在", "p")]
+    assert people_daily.entities(pairs) == [
+        ("江泽民", "PER"),
+        ("李鹏", "PER"),
+        ("布什", "PER"),
+        ("在", None),
+    ]
+    found = people_daily.characters([[("江", "nr"), ("泽民", "nr"), ("２", "m"), ("京", "ns")]])
+    assert [row[2] for row in found[0]] == ["B-PER", "I-PER", "E-PER", "O", "S-LOC"]
+    assert [row[1] for row in found[0]] == ["word", "word", "word", "digit", "word"]
+
+
+def test_folds_of_reviews(corpora):
+    domains = sentiment.read(corpora)
+    assert domains[0].values.shape == (16, 3)
+    assert domains[0].values.max() == pytest.approx(np.log(3))
+    tested = []
+    for train, test in sentiment._folds(domains[0]):
+        assert not set(train) & set(test)
+        assert domains[0].classes[test].tolist().count(1) == 2
+        tested += test.tolist()
+    assert sorted(tested) == list(range(16))
+    assert len(RECIPES["sentiment"].problem(domains, "").parts) == 16
+
+
+def test_names_of_labelled_sentences():
+    sentence = [("IL-2", "B-DNA"), ("gene", "I-DNA"), ("p53", "B-DNA"), ("is", "O"), ("p53", "B-P")]
+    found = resources.names_of([sentence, [("p53", "B-P")]])
+    assert found == {("IL-2", "gene"): "DNA", ("p53",): "P"}
+
+
+def test_words_with_the_same_neighbours_share_a_cluster():
+    rng = np.random.default_rng(1)
+    sentences = [
+        [str(rng.choice(["the", "a"])), str(rng.choice(["dog", "cat"])), "runs"] for _ in range(200)
+    ]
+    found = resources.cluster_words(sentences, 3)
+    assert found["dog"] == found["cat"] != found["runs"]
+    assert found["the"] == found["a"] != found["dog"]
+    assert found == resources.cluster_words(sentences, 3)
 
 
 def test_a_corpus_that_is_not_there(tmp_path, monkeypatch):
     with pytest.raises(FileError, match=r"train\.iob2: the corpus is not there"):
-        BIO_NER.read(tmp_path)
+        RECIPES["bio-ner"].read(tmp_path)
     monkeypatch.delenv("ADAPTAG_DATA", raising=False)
     with pytest.raises(FileError, match="name one with --data or in ADAPTAG_DATA"):
         data_folder()

@@ -23,16 +23,12 @@ from adaptag.cli.options import (
     file_format,
 )
 from adaptag.cli.output import say
-from adaptag.cli.progress import TrainingBar
+from adaptag.cli.progress import Watch
 from adaptag.errors import FileError, ParameterError
 from adaptag.training.algorithms import algorithms as all_algorithms
-from adaptag.training.callbacks import Callback, PassReport
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from rich.table import Table as RichTable
-    from typing_extensions import Self
 
     from adaptag.experiments.results import Comparison, Table
 
@@ -138,50 +134,6 @@ def compare(
     if result.verdicts:
         console.print(_rich(result.significance_table(), "Significance"))
     say(f"report: {output / FILES[0]}")
-
-
-class Watch(Callback):
-    """One line a training, and its bar where a person looks."""
-
-    def __enter__(self) -> Self:
-        self.bar = TrainingBar().__enter__() if sys.stderr.isatty() else None
-        self.head, self.reached = "", ""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar:
-            self.bar.bar.stop()
-        self._tell()
-
-    def on_run(self, name: str, seed: int | None, number: int, of: int) -> None:
-        """Say how the training before ended, and name the one that begins."""
-        self._tell()
-        self.head = f"{number}/{of}  {name}" + ("" if seed is None else f", seed {seed}")
-
-    def _tell(self) -> None:
-        if self.reached:
-            say(f"{self.head}: {self.reached}")
-        self.reached = ""
-
-    def on_start(self, passes: int, sentences: int) -> None:
-        """Draw a new bar."""
-        if self.bar:
-            for task in self.bar.bar.task_ids:
-                self.bar.bar.remove_task(task)
-            self.bar.on_start(passes, sentences)
-
-    def on_progress(self, sentences: int) -> None:
-        """Move the bar."""
-        if self.bar:
-            self.bar.on_progress(sentences)
-
-    def on_pass(self, history: Sequence[PassReport]) -> bool:
-        """Note the score."""
-        passes = f"{len(history)} pass{'es' * (len(history) > 1)}"
-        self.reached = f"{history[-1].score:.2f} after {passes}"
-        if self.bar:
-            self.bar.on_pass(history)
-        return False
 
 
 def _settings(files: list[Path], settings: list[str]) -> dict[str, dict[str, float | str]]:

@@ -15,6 +15,7 @@ from adaptag.cli.encode import encode
 from adaptag.cli.evaluate import evaluate
 from adaptag.cli.inspect import inspect
 from adaptag.cli.learn import learn
+from adaptag.cli.reproduce import reproduce
 from adaptag.cli.segment import segment
 from adaptag.cli.tag import tag
 from adaptag.cli.train import train
@@ -30,7 +31,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (train, tune, tag, evaluate, compare, learn, inspect, encode, algorithms, demo):
+COMMANDS = (
+    train,
+    tune,
+    tag,
+    evaluate,
+    compare,
+    learn,
+    inspect,
+    encode,
+    algorithms,
+    reproduce,
+    demo,
+)
+for command in COMMANDS:
     app.command()(command)
 app.add_typer(segment)
 app.add_typer(classify)

@@ -24,6 +24,7 @@ __all__ = [
     "JsonLog",
     "Lines",
     "TrainingBar",
+    "Watch",
     "byte_bar",
     "log_end",
     "streaming",
@@ -219,3 +220,57 @@ def byte_bar(title: str) -> Progress:
         transient=True,
         expand=True,
     )
+
+
+class Watch(Callback):
+    """One line for each of several trainings, and its bar where a person looks.
+
+    Args:
+        title: stands before each line.
+        alone: whether no other process draws bars.
+    """
+
+    def __init__(self, title: str = "", *, alone: bool = True) -> None:
+        self.title = title
+        self.alone = alone
+
+    def __enter__(self) -> Self:
+        self.bar = TrainingBar().__enter__() if self.alone and sys.stderr.isatty() else None
+        self.head, self.reached = "", ""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar:
+            self.bar.bar.stop()
+        self._tell()
+
+    def on_run(self, name: str, seed: int | None, number: int, of: int) -> None:
+        """Say how the training before ended, and name the one that begins."""
+        self._tell()
+        seed_text = "" if seed is None else f", seed {seed}"
+        self.head = f"{self.title}{number}/{of}  {name}{seed_text}"
+
+    def _tell(self) -> None:
+        if self.reached:
+            say(f"{self.head}: {self.reached}")
+        self.reached = ""
+
+    def on_start(self, passes: int, sentences: int) -> None:
+        """Draw a new bar."""
+        if self.bar:
+            for task in self.bar.bar.task_ids:
+                self.bar.bar.remove_task(task)
+            self.bar.on_start(passes, sentences)
+
+    def on_progress(self, sentences: int) -> None:
+        """Move the bar."""
+        if self.bar:
+            self.bar.on_progress(sentences)
+
+    def on_pass(self, history: Sequence[PassReport]) -> bool:
+        """Note the score."""
+        passes = f"{len(history)} pass{'es' * (len(history) > 1)}"
+        self.reached = f"{history[-1].score:.2f} after {passes}"
+        if self.bar:
+            self.bar.on_pass(history)
+        return False

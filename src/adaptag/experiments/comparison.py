@@ -1,9 +1,10 @@
-"""Algorithms beside each other: the same features, the same order of sentences, one run.
+"""Algorithms beside each other: the same data, the same order of sentences, one run.
 
-Training data is encoded once. For a seed every online algorithm sees the sentences in the same
-order, pass by pass. After each pass the weights are scored on the test data; the clock stands still
-meanwhile. An iteration of a batch algorithm counts as a pass; the order of sentences has no effect
-on it, so it is trained once, whatever the number of seeds.
+``compare`` encodes training data once, for all algorithms; ``contest`` takes any problems, one for
+each contestant, which may differ in their features. For a seed every online algorithm sees the
+sentences in the same order, pass by pass. After each pass the weights are scored on the test data;
+the clock stands still meanwhile. An iteration of a batch algorithm counts as a pass; the order of
+sentences has no effect on it, so it is trained once, whatever the number of seeds.
 """
 
 from __future__ import annotations
@@ -21,12 +22,10 @@ import numpy as np
 
 from adaptag import api
 from adaptag._native import build, cores
-from adaptag.corpus.chunks import ChunkScheme
 from adaptag.dataset.encoded import Dataset
-from adaptag.decoding.model import Model
 from adaptag.errors import ParameterError, unknown
-from adaptag.evaluation.scores import sentence_counts
-from adaptag.experiments.results import Comparison, Data, Entry, Run, Verdict
+from adaptag.experiments.problem import tagging_problem
+from adaptag.experiments.results import Comparison, Entry, Run, Verdict
 from adaptag.experiments.significance import (
     block_scores,
     f1,
@@ -37,6 +36,7 @@ from adaptag.experiments.significance import (
 from adaptag.storage.files import STDIN, shown
 from adaptag.storage.tensors import kind_of
 from adaptag.training.algorithms import algorithm as find_algorithm
+from adaptag.training.calibration import objective
 from adaptag.training.callbacks import Callback
 from adaptag.training.loop import fit
 from adaptag.version import __version__
@@ -46,11 +46,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from adaptag.experiments.problem import Part, Problem
     from adaptag.features.template import Template
     from adaptag.storage.files import PathLike
     from adaptag.training.declarations import Algorithm, Value
+    from adaptag.training.loop import Result
 
-__all__ = ["DUST", "active_weights", "compare"]
+__all__ = ["DUST", "Contestant", "active_weights", "check_contestants", "compare", "contest"]
 
 DUST = 1e-6  # of the largest weight; below lies what rounding leaves of weights that cancelled
 NAME = re.compile(r"[A-Za-z][\w.+-]*", re.ASCII)
@@ -58,8 +60,15 @@ PASSES = "passes"
 
 
 @dataclass(frozen=True)
-class _Contestant:
-    """An algorithm with its settings, checked."""
+class Contestant:
+    """An algorithm with its settings, checked.
+
+    Attributes:
+        name: what it is called here.
+        algorithm: its declaration.
+        values: all of its settings, defaults included.
+        passes: over the data; None: the algorithm's own number.
+    """
 
     name: str
     algorithm: Algorithm
@@ -108,9 +117,8 @@ def compare(
     Returns:
         The comparison. Ctrl-C keeps the algorithms that were finished, with all seeds.
     """
-    contestants = _contestants(algorithms, parameters or {}, passes)
-    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
-        raise ParameterError(f"seeds are {list(seeds)}; allowed: different numbers, 0 or more")
+    contestants = check_contestants(algorithms, parameters or {}, passes)
+    _check_seeds(seeds)
     needs_scipy()
     if isinstance(test, Dataset):
         raise ParameterError("the test data must be text or sentences, not an encoded dataset")
@@ -124,22 +132,7 @@ def compare(
         format=format,
     )
     tested = api.encode_like(test, dataset, format)
-    trials = [(one, s) for one in contestants for s in (seeds if one.algorithm.online else [None])]
-    done: dict[str, list[_Outcome]] = {one.name: [] for one in contestants}
-    try:
-        for number, (one, seed) in enumerate(trials, 1):
-            chosen = seeds[0] if seed is None else seed
-            if on_run is not None:
-                on_run(one.name, seed, number, len(trials))
-            outcome = _run(dataset, tested, one, chosen, callbacks)
-            if outcome.run.stopped == "interrupt":
-                break
-            done[one.name].append(outcome)
-    except KeyboardInterrupt:
-        pass  # outside of the pass loop, in calibration for one
-    finished = [
-        one for one in contestants if len(done[one.name]) == sum(c is one for c, _ in trials)
-    ]
+    problem = tagging_problem(dataset, tested, (_name(train), _name(test)))
     features_from: dict[str, Any] = {
         "template": "none: attributes"
         if dataset.index.template.attributes
@@ -149,19 +142,76 @@ def compare(
         "edge_cutoff": edge_cutoff,
         "edge_share": edge_share,
     }
+    return contest(
+        [(one, problem) for one in contestants],
+        seeds=seeds,
+        features_from=features_from,
+        callbacks=callbacks,
+        on_run=on_run,
+    )
+
+
+def contest(
+    contestants: Sequence[tuple[Contestant, Problem]],
+    *,
+    seeds: Sequence[int] = (1,),
+    features_from: Mapping[str, Any] | None = None,
+    whole_objective: bool = False,
+    callbacks: Sequence[Callback] = (),
+    on_run: Callable[[str, int | None, int, int], None] | None = None,
+) -> Comparison:
+    """Train every contestant on its problem, and score it after each pass.
+
+    Args:
+        contestants: each with its problem; all have the same test sentences. The first is the one
+            that the others are tested against, and sizes of data are those of its problem.
+        seeds: of the orders of sentences.
+        features_from: where features come from, for reports.
+        whole_objective: after each pass, compute the objective of the weights on all training
+            data, regularisation included, in place of the loss that was met on the way.
+        callbacks: as in ``compare``, like the next.
+        on_run: called before each training.
+    """
+    _check_seeds(seeds)
+    needs_scipy()
+    trials = [
+        (one, problem, seed)
+        for one, problem in contestants
+        for seed in (seeds if one.algorithm.online else [None])
+    ]
+    done: dict[str, list[_Outcome]] = {one.name: [] for one, _ in contestants}
+    try:
+        for number, (one, problem, seed) in enumerate(trials, 1):
+            chosen = seeds[0] if seed is None else seed
+            if on_run is not None:
+                on_run(one.name, seed, number, len(trials))
+            done[one.name].append(_run(problem, one, chosen, whole_objective, callbacks))
+    except KeyboardInterrupt:
+        pass
+    finished = [
+        (one, problem)
+        for one, problem in contestants
+        if len(done[one.name]) == sum(c is one for c, _, _ in trials)
+    ]
+    first = contestants[0][1]
     return Comparison(
-        Data(_name(train), len(dataset), dataset.n_tokens),
-        Data(_name(test), len(tested), tested.n_tokens),
-        len(dataset.label_names),
-        dataset.index.n_predicates,
-        "chunk F1" if ChunkScheme(tested.label_names).chunked else "token accuracy",
-        features_from,
+        first.train,
+        first.test,
+        first.labels,
+        first.features,
+        first.measure,
+        dict(features_from or {}),
         tuple(seeds),
-        tuple(_entry(one, done[one.name]) for one in finished),
-        tuple(one.name for one in contestants if one not in finished),
-        tuple(_verdicts([(one.name, done[one.name]) for one in finished], len(seeds))),
+        tuple(_entry(one, problem, done[one.name]) for one, problem in finished),
+        tuple(one.name for one, problem in contestants if (one, problem) not in finished),
+        tuple(_verdicts([(one.name, done[one.name]) for one, _ in finished], len(seeds))),
         machine(),
     )
+
+
+def _check_seeds(seeds: Sequence[int]) -> None:
+    if not seeds or len(set(seeds)) < len(seeds) or min(seeds) < 0:
+        raise ParameterError(f"seeds are {list(seeds)}; allowed: different numbers, 0 or more")
 
 
 def active_weights(weights: NDArray[np.float32]) -> int:
@@ -182,7 +232,7 @@ def machine() -> dict[str, str]:
         model = re.search(r"model name\s*: (.*)", text)
     return {
         "processor": model[1] if model else platform.processor() or platform.machine(),
-        "cores": str(cores()),
+        "cores": f"{cores()} of {os.cpu_count() or 1}",
         "system": f"{platform.system()} {platform.machine()}",
         "Python": platform.python_version(),
         "adaptag": f"{__version__} (core {build})",
@@ -207,23 +257,68 @@ class _SetUp(Callback):
 
 
 def _run(
-    dataset: Dataset, tested: Dataset, one: _Contestant, seed: int, callbacks: Sequence[Callback]
+    problem: Problem, one: Contestant, seed: int, whole: bool, callbacks: Sequence[Callback]
 ) -> _Outcome:
-    """Train once, and score after each pass."""
+    """Train on every part, and score after each pass.
+
+    Counts are added up over the parts; seconds, objective and active weights are their means. A
+    part that stopped before the others stays as it was.
+    """
+    trained = [_train(part, one, seed, whole, callbacks) for part in problem.parts]
+    passes = max(len(part.sums) for part in trained)
+    sums = np.sum([_lengthened(part.sums, passes) for part in trained], axis=0)
+    curves = {
+        name: np.mean([_lengthened(getattr(part, name), passes) for part in trained], axis=0)
+        for name in ("seconds", "objective", "active")
+    }
+    counts = np.concatenate([part.counts for part in trained])
+    first = trained[0].result
+    run = Run(
+        seed,
+        tuple(f1(sums).tolist()),
+        tuple(curves["seconds"].tolist()),
+        tuple(curves["objective"].tolist()),
+        tuple(curves["active"].round().astype(int).tolist()),
+        _percent(sums[-1, 0], sums[-1, 1]),
+        _percent(sums[-1, 0], sums[-1, 2]),
+        {n: float(v) for n, v in first.parameters.items() if v != one.values[n]},
+        first.stopped,
+    )
+    return _Outcome(run, counts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Trained:
+    """A training on one part: curves with one value a pass, and the counts of the last pass."""
+
+    result: Result
+    sums: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+    objective: NDArray[np.float64]
+    active: NDArray[np.int64]
+    counts: NDArray[np.int64]
+
+
+def _train(
+    part: Part, one: Contestant, seed: int, whole: bool, callbacks: Sequence[Callback]
+) -> _Trained:
     active: list[int] = []
-    counts = np.zeros((len(tested), 3), np.int64)
+    losses: list[float] = []
+    sums: list[NDArray[np.int64]] = []
+    counts = np.zeros((0, 3), np.int64)
 
     def score(weights: NDArray[np.float32]) -> float:
-        model = Model(dataset.label_names, dataset.index, weights, {})
-        predicted = model.tag_encoded(tested.encoded)
-        offsets, names = tested.encoded.sentences, tested.label_names
-        counts[:] = sentence_counts(tested.labels, predicted, offsets, names)
+        nonlocal counts
+        counts = part.counts(weights)
+        sums.append(counts.sum(axis=0))
         active.append(active_weights(weights))
-        return float(f1(counts.sum(axis=0)))
+        if whole:
+            losses.append(objective(part.train, weights, one.values) / len(part.train))
+        return float(f1(sums[-1]))
 
     begin, set_up = time.perf_counter(), _SetUp()
     result = fit(
-        dataset,
+        part.train,
         algorithm_name=one.algorithm.name,
         parameters=one.values,
         passes=one.passes,
@@ -231,25 +326,41 @@ def _run(
         score=score,
         callbacks=[set_up, *callbacks],
     )
-    history = result.history
-    seconds = set_up.began - begin + np.cumsum([report.seconds for report in history])
-    run = Run(
-        seed,
-        tuple(report.score for report in history),
-        tuple(seconds.tolist()),
-        tuple(report.loss for report in history),
-        tuple(active[: len(history)]),
-        {n: float(v) for n, v in result.parameters.items() if v != one.values[n]},
-        result.stopped,
+    if result.stopped == "interrupt":  # the pass loop has caught it
+        raise KeyboardInterrupt
+    n = len(result.history)
+    seconds = set_up.began - begin + np.cumsum([report.seconds for report in result.history])
+    return _Trained(
+        result,
+        np.array(sums[:n], np.int64).reshape(n, 3),
+        np.asarray(seconds, np.float64),
+        np.array(losses[:n] if whole else [report.loss for report in result.history]),
+        np.array(active[:n], np.int64),
+        counts,
     )
-    return _Outcome(run, counts)
 
 
-def _contestants(
+def _lengthened(curve: NDArray[Any], passes: int) -> NDArray[Any]:
+    """A curve that stays at its last value up to a number of passes."""
+    rest = passes - len(curve)
+    return np.concatenate([curve, np.repeat(curve[-1:], rest, axis=0)]) if rest else curve
+
+
+def _percent(part: int, whole: int) -> float:
+    return 100 * float(part) / float(whole) if whole else 0.0
+
+
+def check_contestants(
     algorithms: Sequence[str], parameters: Mapping[str, Mapping[str, Value]], passes: int | None
-) -> list[_Contestant]:
-    """Check names and settings before anything is read."""
-    found: dict[str, _Contestant] = {}
+) -> list[Contestant]:
+    """Check names and settings, before anything is read.
+
+    Args:
+        algorithms: as in ``compare``.
+        parameters: settings by the name of the algorithm; ``passes`` may be among them.
+        passes: where the settings of an algorithm give none.
+    """
+    found: dict[str, Contestant] = {}
     for text in algorithms:
         name, _, other = text.partition("=")
         if name in found:
@@ -263,7 +374,7 @@ def _contestants(
             )
         given = dict(parameters.get(name, {}))
         own = _passes(name, given.pop(PASSES, passes))
-        found[name] = _Contestant(name, chosen, chosen.values(given), own)
+        found[name] = Contestant(name, chosen, chosen.values(given), own)
     if not found:
         raise ParameterError("no algorithm is given; expected one or more names")
     for name in parameters:
@@ -284,10 +395,11 @@ def _passes(name: str, value: Value | None) -> int | None:
     return int(number)
 
 
-def _entry(one: _Contestant, outcomes: Sequence[_Outcome]) -> Entry:
+def _entry(one: Contestant, problem: Problem, outcomes: Sequence[_Outcome]) -> Entry:
     values = {n: "inf" if v == math.inf else v for n, v in one.values.items()}
     runs = tuple(outcome.run for outcome in outcomes)
-    return Entry(one.name, one.algorithm.name, one.algorithm.online, values, runs)
+    algorithm = one.algorithm
+    return Entry(one.name, algorithm.name, algorithm.online, values, problem.weights, runs)
 
 
 def _verdicts(finished: Sequence[tuple[str, Sequence[_Outcome]]], seeds: int) -> list[Verdict]:

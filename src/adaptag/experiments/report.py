@@ -12,15 +12,15 @@ import numpy as np
 from adaptag.errors import ParameterError
 from adaptag.experiments.charts import Series, line_chart
 from adaptag.experiments.comparison import DUST
-from adaptag.experiments.results import LEVEL
+from adaptag.experiments.results import LEVEL, machine_line
 from adaptag.experiments.significance import BLOCKS, TRIALS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adaptag.experiments.results import Comparison, Table
+    from adaptag.experiments.results import Comparison, Entry, Table
 
-__all__ = ["html_report", "markdown_report", "needs_matplotlib"]
+__all__ = ["curves_of", "html_report", "lowest_score", "markdown_report", "needs_matplotlib"]
 
 SIZE = (5.4, 3.7)  # inches; small, so that text can still be read when a phone scales it down
 ROOM = 5.0  # points of score that an axis shows at least, where some are cut off
@@ -86,7 +86,10 @@ def markdown_report(comparison: Comparison, command: str = "") -> str:
         parts += ["## Significance", comparison.significance_table().markdown()]
         parts += [_list(_tests(comparison))]
     parts += ["## Settings", comparison.settings_table().markdown()]
-    parts += [_plain(_features(comparison)), f"Machine: {_plain(comparison.machine_line)}."]
+    parts += [
+        _plain(_features(comparison)),
+        f"Machine: {_plain(machine_line(comparison.machine))}.",
+    ]
     if command:
         fence = "```"
         while fence in command:
@@ -112,7 +115,7 @@ def html_report(comparison: Comparison, command: str = "") -> str:
         body += [_notes(_tests(comparison))]
     body += ["<h2>Settings</h2>", _html_table(comparison.settings_table())]
     body += [f'<p class="note">{escape(_features(comparison))}</p>']
-    body += [f"<h2>Machine</h2>\n<p>{escape(comparison.machine_line)}.</p>"]
+    body += [f"<h2>Machine</h2>\n<p>{escape(machine_line(comparison.machine))}.</p>"]
     if command:
         body += [f"<h2>To repeat it</h2>\n<pre>{escape(command)}</pre>"]
     head = (
@@ -245,10 +248,13 @@ def _html_table(table: Table) -> str:
 def _charts(c: Comparison) -> list[str]:
     """The four charts, each in a figure."""
     measure = f"{c.measure} on the test data, %"
-    lowest = _lowest([[mean.value for mean in entry.curve("scores")] for entry in c.entries])
+    lowest = lowest_score([[mean.value for mean in entry.curve("scores")] for entry in c.entries])
     cut = "" if lowest is None else f"Points below {lowest:.1f} are not shown."
-    passes, times = _series(c, "scores"), _series(c, "scores", against="seconds")
-    losses, active = _series(c, "objective"), _series(c, "active")
+    passes, times = (
+        curves_of(c.entries, "scores"),
+        curves_of(c.entries, "scores", against="seconds"),
+    )
+    losses, active = curves_of(c.entries, "objective"), curves_of(c.entries, "active")
     reach = [x for one in times for x in one.x]
     positive = all(np.isfinite(y) and y > 0 for one in losses for y in one.y)
     batch = any(not entry.online for entry in c.entries)
@@ -305,10 +311,16 @@ def _charts(c: Comparison) -> list[str]:
     ]
 
 
-def _series(c: Comparison, name: str, against: str = "") -> list[Series]:
-    """A curve of every algorithm, with the deviation over seeds as its spread."""
+def curves_of(entries: Iterable[Entry], name: str, against: str = "") -> list[Series]:
+    """A curve of every algorithm, with the deviation over seeds as its spread.
+
+    Args:
+        entries: the algorithms.
+        name: of the curve in ``Run``.
+        against: another one; empty: passes.
+    """
     found = []
-    for entry in c.entries:
+    for entry in entries:
         curve = entry.curve(name)
         x = [mean.value for mean in entry.curve(against)] if against else None
         several = name == "scores" and len(entry.runs) > 1
@@ -318,7 +330,7 @@ def _series(c: Comparison, name: str, against: str = "") -> list[Series]:
     return found
 
 
-def _lowest(curves: list[list[float]]) -> float | None:
+def lowest_score(curves: list[list[float]]) -> float | None:
     """Where the axis of scores begins, if few early points would press all others together.
 
     At least ``ROOM`` points of score are shown, and all but the lowest quarter, with half as much

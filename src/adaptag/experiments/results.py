@@ -12,7 +12,20 @@ from adaptag.training.callbacks import Converged, PassReport
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["LEVEL", "Comparison", "Data", "Entry", "Mean", "Run", "Table", "Verdict"]
+__all__ = [
+    "LEVEL",
+    "NONE",
+    "Comparison",
+    "Data",
+    "Entry",
+    "Mean",
+    "Run",
+    "Table",
+    "Verdict",
+    "machine_line",
+    "shown",
+    "shown_seconds",
+]
 
 NONE = "–"
 RULE = Converged()
@@ -86,6 +99,8 @@ class Run:
             passes, without scoring.
         objective: mean loss per sentence, as the algorithm reports it.
         active: weights that are not 0.
+        precision: of the last pass, in percent, like
+        recall: equal to it where all tokens count.
         found: settings that were ``auto``, and what was found.
         stopped: why it ended, as in ``training.loop.Result``.
     """
@@ -95,6 +110,8 @@ class Run:
     seconds: tuple[float, ...]
     objective: tuple[float, ...]
     active: tuple[int, ...]
+    precision: float = 0.0
+    recall: float = 0.0
     found: dict[str, float] = field(default_factory=dict)
     stopped: str = "passes"
 
@@ -125,6 +142,7 @@ class Entry:
         algorithm: its name in ``adaptag.algorithms()``.
         online: whether the order of sentences matters.
         parameters: all of its settings, defaults included; infinity is the text ``inf``.
+        weights: how many there are, 0 or not.
         runs: by seed.
     """
 
@@ -132,6 +150,7 @@ class Entry:
     algorithm: str
     online: bool
     parameters: dict[str, float | str]
+    weights: int
     runs: tuple[Run, ...]
 
     @property
@@ -203,6 +222,13 @@ class Verdict:
     randomisation: float
     seeds: TTest | None
 
+    @property
+    def differ(self) -> str:
+        """Whether the tests over the test data agree that there is a difference."""
+        blocks = self.blocks is not None and self.blocks.p < LEVEL
+        swaps = self.randomisation < LEVEL
+        return "yes" if blocks and swaps else "no" if not (blocks or swaps) else "unclear"
+
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Verdict:
         """Read what ``asdict`` wrote."""
@@ -239,13 +265,6 @@ class Comparison:
     left_out: tuple[str, ...]
     verdicts: tuple[Verdict, ...]
     machine: dict[str, str]
-
-    @property
-    def machine_line(self) -> str:
-        """What times depend on, in one line."""
-        m = self.machine
-        first = f"{m['processor']}, {m['cores']} cores, {m['system']}"
-        return f"{first}, Python {m['Python']}, adaptag {m['adaptag']}"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""
@@ -332,7 +351,7 @@ class Comparison:
                 shown_p(v.blocks.p if v.blocks else None),
                 shown_p(v.randomisation),
                 shown_p(v.seeds.p if v.seeds else None),
-                _differ(v),
+                v.differ,
             ]
             for v in self.verdicts
         ]
@@ -351,6 +370,13 @@ class Comparison:
         return Table(["Name", "Algorithm", "Settings"], rows, numbers=False)
 
 
+def machine_line(machine: Mapping[str, str]) -> str:
+    """What times depend on, in one line."""
+    m = machine
+    first = f"{m['processor']}, {m['cores']} cores, {m['system']}"
+    return f"{first}, Python {m['Python']}, adaptag {m['adaptag']}"
+
+
 def shown(mean: Mean | None) -> str:
     """A score as text, with its deviation where there is one."""
     if mean is None:
@@ -367,13 +393,6 @@ def shown_seconds(value: float) -> str:
 def shown_p(p: float | None) -> str:
     """A probability as text."""
     return NONE if p is None else f"{p:.4f}" if p >= 0.0001 else "< 0.0001"
-
-
-def _differ(verdict: Verdict) -> str:
-    """Whether the tests over the test data agree that there is a difference."""
-    blocks = verdict.blocks is not None and verdict.blocks.p < LEVEL
-    swaps = verdict.randomisation < LEVEL
-    return "yes" if blocks and swaps else "no" if not (blocks or swaps) else "unclear"
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float | None]:

@@ -1,54 +1,213 @@
-"""What a recipe is."""
+"""What a recipe is: a task of the papers, from its corpora to the contests on it."""
 
 from __future__ import annotations
 
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
+from adaptag import api
+from adaptag.dataset.encoded import Dataset
 from adaptag.errors import FileError
+from adaptag.experiments.problem import Problem, tagging_problem
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
-    from adaptag.corpus.columns import ColumnCorpus
+    from adaptag.experiments.results import Table
+    from adaptag.features.index import Corpus
+    from adaptag.features.template import Template
     from adaptag.training.declarations import Value
 
-__all__ = ["Recipe", "data_folder", "files_of"]
+__all__ = [
+    "Corpora",
+    "Effort",
+    "Measurement",
+    "MissingCorpusError",
+    "Published",
+    "Recipe",
+    "Row",
+    "Study",
+    "data_folder",
+    "encoded",
+    "files_of",
+    "hold_out",
+]
 
 VARIABLE = "ADAPTAG_DATA"
+QUICK_PASSES = 3
+HELD_OUT = 5  # the last fifth of the training sentences
+
+
+class MissingCorpusError(FileError):
+    """A recipe's corpus is not in the folder of corpora."""
+
+
+class Corpora(NamedTuple):
+    """Training and test data; both have a length and ``select``."""
+
+    train: Any
+    test: Any
+
+
+@dataclass(frozen=True)
+class Published:
+    """The figures that a paper has for a row.
+
+    Attributes:
+        score: F1 or accuracy, in percent.
+        precision: in percent.
+        recall: in percent.
+        passes: over the training data.
+        seconds: of training.
+        weights: that are not 0.
+        objective: per training sentence, as a loss.
+    """
+
+    score: float | None = None
+    precision: float | None = None
+    recall: float | None = None
+    passes: int | None = None
+    seconds: float | None = None
+    weights: int | None = None
+    objective: float | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+    """An algorithm in a study.
+
+    Attributes:
+        name: an algorithm; ``slow=sgd`` is the algorithm ``sgd`` by the name ``slow``.
+        settings: its parameters, and ``passes``. A ``window`` may be a part of the sentences,
+            ``n/10``.
+        published: what the paper has for it.
+        features: which of the recipe's features it has.
+        grid: what ``--tune`` tries for some of its settings.
+    """
+
+    name: str
+    settings: Mapping[str, Value] = field(default_factory=dict)
+    published: Published = Published()
+    features: str = ""
+    grid: Mapping[str, Sequence[Value]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Study:
+    """A contest that stands beside a table or figure of a paper.
+
+    Attributes:
+        key: names its figures in files.
+        title: what it asks.
+        source: the paper's table and figures.
+        rows: the contestants; the others are tested against the first.
+        seeds: how many orders of sentences.
+        text: where it differs from the paper, and what follows from that.
+        charts: curves to draw, ``scores``, ``objective`` or ``active``, and for each the names of
+            the rows in it; no names: all.
+        whole_objective: whether the objective is that of all training data after each pass, with
+            its regularisation; settings are then chosen by it.
+    """
+
+    key: str
+    title: str
+    source: str
+    rows: tuple[Row, ...]
+    seeds: int = 1
+    text: str = ""
+    charts: tuple[tuple[str, tuple[str, ...]], ...] = (("scores", ()),)
+    whole_objective: bool = False
+
+
+@dataclass(frozen=True)
+class Effort:
+    """How much work a reproduction is: all, or little of it.
+
+    Attributes:
+        quick: few passes and one seed, to see that all works.
+    """
+
+    quick: bool = False
+
+    def passes(self, wanted: int) -> int:
+        """Passes, of those that a study wants."""
+        return min(QUICK_PASSES, wanted) if self.quick else wanted
+
+    def seeds(self, wanted: int) -> int:
+        """Seeds, of those that a study wants."""
+        return 1 if self.quick else wanted
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Tables of a paper that are no contest of algorithms.
+
+    Attributes:
+        key: names its figures in files.
+        title: what it asks.
+        source: the paper's table.
+        measure: makes the tables from the corpora; it says where it is through the function given.
+        text: how to read them.
+    """
+
+    key: str
+    title: str
+    source: str
+    measure: Callable[[Any, Effort, Callable[[str], None]], list[Table]]
+    text: str = ""
+
+
+def hold_out(corpora: Corpora) -> Corpora:
+    """Train on the first four fifths of the training sentences, score on the last fifth."""
+    n = len(corpora.train)
+    cut = n - n // HELD_OUT
+    parts = (np.arange(cut), np.arange(cut, n))
+    return Corpora(*(corpora.train.select(part) for part in parts))
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """A task: its data, its features, and what is known of it.
+    """A task: its data, its features, and the studies on it.
 
     Attributes:
         name: what the command line calls it.
         title: what it is.
-        source: the paper and its table.
+        about: its data and features, in Markdown.
         read: makes training and test data from the folder of corpora.
-        template: a preset.
-        settings: parameters of each algorithm, chosen on training data only.
-        published: scores of the paper, by algorithm.
+        problem: makes a problem of them, with the features of that name.
+        studies: what is measured.
+        training: takes the training data alone, for choosing settings: as corpora of their own,
+            with test data from among them.
     """
 
     name: str
     title: str
-    source: str
-    read: Callable[[Path], tuple[ColumnCorpus, ColumnCorpus]]
-    template: str
-    settings: Mapping[str, Mapping[str, Value]] = field(default_factory=dict)
-    published: Mapping[str, float] = field(default_factory=dict)
+    about: str
+    read: Callable[[Path], Any]
+    problem: Callable[[Any, str], Problem]
+    studies: tuple[Study | Measurement, ...]
+    training: Callable[[Any], Any] = hold_out
+
+
+def encoded(
+    corpora: tuple[Corpus, Corpus], template: str | Template, *, cutoff: int = 1
+) -> Problem:
+    """Make a problem of labelled corpora and a template."""
+    train = api.encode(corpora[0], template=template, cutoff=cutoff)
+    return tagging_problem(train, Dataset.encode(corpora[1], train.index, train.label_names))
 
 
 def data_folder(given: Path | None = None) -> Path:
     """The folder of corpora: that given, or the one that ``ADAPTAG_DATA`` names."""
-    folder = given or Path(os.environ.get(VARIABLE, ""))
-    if str(folder) in ("", ".") or not folder.is_dir():
-        raise FileError(f"{folder}: no folder of corpora; name one with --data or in {VARIABLE}")
-    return folder
+    name = given or os.environ.get(VARIABLE)
+    if name is None or not Path(name).is_dir():
+        where = "" if name is None else f"{name}: "
+        raise FileError(f"{where}no folder of corpora; name one with --data or in {VARIABLE}")
+    return Path(name)
 
 
 def files_of(folder: Path, *names: str) -> list[Path]:
@@ -56,5 +215,5 @@ def files_of(folder: Path, *names: str) -> list[Path]:
     paths = [folder / name for name in names]
     for path in paths:
         if not path.is_file():
-            raise FileError(f"{path}: the corpus is not there")
+            raise MissingCorpusError(f"{path}: the corpus is not there")
     return paths

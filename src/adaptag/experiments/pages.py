@@ -1,0 +1,375 @@
+"""Pages of results: what was measured, beside what was published, as Markdown with pictures."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from adaptag.experiments.charts import Series, line_chart
+from adaptag.experiments.recipes.recipe import QUICK_PASSES, Measurement, Published
+from adaptag.experiments.report import curves_of, lowest_score
+from adaptag.experiments.results import LEVEL, NONE, Table, machine_line, shown, shown_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from adaptag.experiments.recipes.recipe import Recipe, Row, Study
+    from adaptag.experiments.reproduction import Figures
+    from adaptag.experiments.results import Comparison, Entry, Verdict
+
+__all__ = ["Page", "index_page", "recipe_page"]
+
+PICTURES = "pictures"
+SIZE = (6.4, 4.0)
+MAIN = "algorithms"  # the study that each recipe of the summary has
+RIVALS = ("adf", "sgd", "lbfgs", "perceptron", "averaged-perceptron")
+AXES = {
+    "scores": "{measure}, %",
+    "objective": "objective per sentence",
+    "active": "weights that are not 0",
+}
+
+
+class Page(NamedTuple):
+    """A page of Markdown, and the pictures that it shows: SVG by file name."""
+
+    text: str
+    pictures: dict[str, str]
+
+
+def recipe_page(recipe: Recipe, figures: Figures) -> Page:
+    """All studies of a recipe."""
+    parts = [f"# {recipe.title}", recipe.about]
+    if figures.quick:
+        parts.append(_quick())
+    pictures: dict[str, str] = {}
+    for study in recipe.studies:
+        if study.key not in figures.studies:
+            continue
+        parts += [f"## {study.title}", f"Beside {study.source}."]
+        if study.text:
+            parts.append(study.text)
+        if isinstance(study, Measurement):
+            parts += [table.markdown() for table in figures.tables(study.key)]
+            continue
+        comparison = figures.comparison(study.key)
+        assert comparison is not None
+        more, drawn = _study(recipe.name, study, comparison)
+        parts += more
+        pictures |= drawn
+    seconds = sum(found["seconds"] for found in figures.studies.values())
+    parts += [
+        "## How it was measured",
+        f"Machine: {machine_line(figures.machine)}; one core. {seconds / 60:.0f} minutes in all.",
+        f"Command: `adaptag reproduce {recipe.name}{' --quick' * figures.quick}`",
+    ]
+    return Page("\n\n".join(parts) + "\n", pictures)
+
+
+def index_page(recipes: Sequence[Recipe], figures: Mapping[str, Figures]) -> str:
+    """The summary of all recipes: who is best, in what time, and whether that is chance."""
+    found = [
+        (recipe, comparison)
+        for recipe in recipes
+        if recipe.name in figures
+        and (comparison := figures[recipe.name].comparison(MAIN)) is not None
+    ]
+    quick = any(figures[recipe.name].quick for recipe in recipes if recipe.name in figures)
+    parts = ["# Results", READ_FIRST]
+    if quick:
+        parts.append(_quick())
+    parts += ["## Who wins", _winners(found).markdown(), WINNERS]
+    parts += ["## The claims of the paper", _claims(found)]
+    parts += ["## Time, and L-BFGS", _times(found).markdown(), TIMES]
+    one_pass = [
+        (recipe, comparison)
+        for recipe in recipes
+        if recipe.name in figures
+        and (comparison := figures[recipe.name].comparison("one-pass")) is not None
+    ]
+    if one_pass:
+        parts += ["## One pass", _one_pass(one_pass).markdown(), ONE_PASS]
+    parts += ["## Pages"]
+    parts.append(
+        "\n".join(
+            f"- [{recipe.title}]({recipe.name}.md): {'; '.join(_sources(recipe))}"
+            for recipe in recipes
+            if recipe.name in figures
+        )
+    )
+    machines = {machine_line(figures[r.name].machine): None for r, _ in found}
+    parts += ["## To repeat it", f"```sh\nadaptag reproduce{' --quick' * quick}\n```", REPEAT]
+    parts += [f"Machine: {line}; one core." for line in machines]
+    return "\n\n".join(parts) + "\n"
+
+
+READ_FIRST = """\
+What adaptag reaches on the tasks of the papers, beside what they published. Settings were chosen on
+training data alone (pages `tuning-*`, and where a page says so, `benchmarks/results`). Scores are
+those after the last pass, means over seeds where ± is given; times are those of one core, without
+scoring."""
+
+WINNERS = f"""\
+F or accuracy in percent, the best in bold. ▲: ADF is better, ▼: ADF is worse, and both the t-test
+over blocks of the test data and approximate randomisation say so (p < {LEVEL}); without a mark it
+may be chance."""
+
+TIMES = """\
+Seconds to the end of training. *ADF to the score of L-BFGS*: seconds that ADF takes to the first
+pass whose score is no lower than the last of L-BFGS. *Times faster than published*: the published
+seconds of ADF by ours, for as many passes as were made; the machines are ten years apart."""
+
+ONE_PASS = (
+    "Each training sentence is seen once; settings were chosen for that. Means over 3 orders."
+)
+
+REPEAT = """\
+All figures are made by this command; each recipe can be named to run it alone. `ADAPTAG_DATA` names
+the folder of corpora."""
+
+
+def _quick() -> str:
+    return (
+        f"**A quick run: at most {QUICK_PASSES} passes and one seed. It shows that all works; "
+        "its figures are not results.**"
+    )
+
+
+def _sources(recipe: Recipe) -> list[str]:
+    return [study.source for study in recipe.studies]
+
+
+# ---- one study ---------------------------------------------------------------------------------
+
+
+def _study(name: str, study: Study, c: Comparison) -> tuple[list[str], dict[str, str]]:
+    rows = {row.name.partition("=")[0]: row for row in study.rows}
+    parts = [_results(rows, c).markdown(), _about(c)]
+    pictures: dict[str, str] = {}
+    for number, (curve, names) in enumerate(study.charts, 1):
+        entries = [entry for entry in c.entries if not names or entry.name in names]
+        for against in ("", "seconds"):
+            stem = f"{name}-{study.key}-{number}{'-time' if against else ''}.svg"
+            title = f"{_title(curve)} against {against or 'passes'}"
+            pictures[stem] = _chart(c, entries, curve, against, title)
+            shown_names = ", ".join(entry.name for entry in entries)
+            parts.append(f"![{title}: {shown_names}]({PICTURES}/{stem})")
+    if c.verdicts:
+        parts.append(c.significance_table().markdown())
+    parts.append(c.settings_table().markdown())
+    return parts, pictures
+
+
+def _title(curve: str) -> str:
+    return {"scores": "Score", "objective": "Objective", "active": "Active weights"}[curve]
+
+
+def _about(c: Comparison) -> str:
+    sizes = f"{c.train.sentences:,} training sentences, {c.features:,} features, {c.labels} labels"
+    seeds = f"{len(c.seeds)} seeds" if len(c.seeds) > 1 else "one seed"
+    return f"{sizes}; {seeds}."
+
+
+def _chart(c: Comparison, entries: Sequence[Entry], curve: str, against: str, title: str) -> str:
+    series = curves_of(entries, curve, against)
+    steps = "passes" + (" (iterations)" if any(not e.online for e in entries) else "")
+    return line_chart(
+        [Series(s.name, s.x, s.y, s.spread) for s in series],
+        title=title,
+        x_label="seconds of training" if against else steps,
+        y_label=AXES[curve].format(measure=c.measure),
+        log_x=bool(against) or max(len(s.x) for s in series) > 50,
+        log_y=curve == "active",
+        lowest_y=lowest_score([list(s.y) for s in series]) if curve == "scores" else None,
+        size=SIZE,
+    )
+
+
+def _results(rows: Mapping[str, Row], c: Comparison) -> Table:
+    """Our figures, each with the published one beside it where there is one."""
+    columns: dict[str, list[str]] = {}
+    for entry in c.entries:
+        ours = rows[entry.name].published if entry.name in rows else Published()
+        for head, text in _cells(entry, ours):
+            columns.setdefault(head, []).append(text)
+    kept = {head: cells for head, cells in columns.items() if any(x != NONE for x in cells)}
+    scores = [entry.at_end("scores").value for entry in c.entries]
+    place = list(kept).index("Score")
+    best = frozenset((k, place) for k, x in enumerate(scores) if x == max(scores))
+    return Table(list(kept), [list(row) for row in zip(*kept.values(), strict=True)], best)
+
+
+def _cells(entry: Entry, p: Published) -> list[tuple[str, str]]:
+    score, seconds = entry.at_end("scores"), entry.at_end("seconds").value
+    converged = entry.converged()[0]
+    pass_seconds = seconds / entry.passes
+    last = entry.runs
+    published_pass = p.seconds / p.passes if p.seconds and p.passes else None
+    return [
+        ("Algorithm", entry.name),
+        ("Score", shown(score)),
+        ("Published", _number(p.score, ".2f")),
+        ("Difference", _signed(score.value - p.score if p.score is not None else None)),
+        ("P", f"{sum(run.precision for run in last) / len(last):.2f}"),
+        ("Published P", _number(p.precision, ".2f")),
+        ("R", f"{sum(run.recall for run in last) / len(last):.2f}"),
+        ("Published R", _number(p.recall, ".2f")),
+        ("Passes", str(entry.passes)),
+        ("Converged after", NONE if converged is None else f"{converged.value:.3g}"),
+        ("Published passes", _number(p.passes, "d")),
+        ("Seconds", shown_seconds(seconds)),
+        ("Published seconds", _number(p.seconds, ",.0f")),
+        ("s per pass", shown_seconds(pass_seconds)),
+        ("A pass, times faster", _number(published_pass and published_pass / pass_seconds, ",.0f")),
+        ("Weights", f"{entry.weights:,}"),
+        *(
+            [
+                ("Not 0", f"{entry.at_end('active').value:,.0f}"),
+                ("Published, not 0", _number(p.weights, ",d")),
+                ("Objective", f"{entry.at_end('objective').value:.3f}"),
+                ("Published objective", _number(p.objective, ".3f")),
+            ]
+            if p.weights is not None
+            else []
+        ),
+    ]
+
+
+def _number(value: float | None, form: str) -> str:
+    return NONE if value is None else format(value, form)
+
+
+def _signed(value: float | None) -> str:
+    return NONE if value is None else f"{value:+.2f}".replace("-", "−")
+
+
+# ---- the summary -------------------------------------------------------------------------------
+
+
+def _winners(found: Sequence[tuple[Recipe, Comparison]]) -> Table:
+    rows: list[list[str]] = []
+    best = set()
+    for recipe, c in found:
+        entries = {entry.name: entry for entry in c.entries}
+        verdicts = {verdict.name: verdict for verdict in c.verdicts}
+        cells, scores = [recipe.title], []
+        for name in RIVALS:
+            entry = entries.get(name)
+            score = entry.at_end("scores") if entry else None
+            mark = _mark(verdicts.get(name))
+            cells.append(f"{score.value:.2f}{mark}" if score else NONE)
+            scores.append(score.value if score else 0.0)
+        best |= {(len(rows), k + 1) for k, x in enumerate(scores) if x == max(scores)}
+        rows.append(cells)
+    return Table(["Task", *RIVALS], rows, frozenset(best))
+
+
+def _mark(verdict: Verdict | None) -> str:
+    """Whether ADF, the first of its contest, is better or worse for sure."""
+    if verdict is None or verdict.differ != "yes":
+        return ""
+    return " ▲" if verdict.difference < 0 else " ▼"
+
+
+def _claims(found: Sequence[tuple[Recipe, Comparison]]) -> str:
+    """What the 2014 paper claims, task by task."""
+    lines = []
+    for recipe, c in found:
+        adf = c.entries[0]
+        rivals = [verdict for verdict in c.verdicts if verdict.name in RIVALS]
+        better = [v.name for v in rivals if v.differ == "yes" and v.difference < 0]
+        worse = [v.name for v in rivals if v.differ == "yes" and v.difference > 0]
+        same = [v.name for v in rivals if v.differ != "yes"]
+        top = max(c.entries, key=lambda e: e.at_end("scores").value if e.name in RIVALS else 0.0)
+        head = "ADF is first" if top.name == adf.name else f"{top.name} is first"
+        texts = [
+            f"better than {_listed(better)}" if better else "",
+            f"not told apart from {_listed(same)}" if same else "",
+            f"worse than {_listed(worse)}" if worse else "",
+        ]
+        told = "; ".join(text for text in texts if text)
+        if not (same or worse):
+            verdict = "confirmed"
+        elif worse or top.name != adf.name:
+            verdict = "contradicted" if worse else "not confirmed"
+        else:
+            verdict = "confirmed in part"
+        lines.append(f"- **{recipe.title}**, best accuracy: {verdict}. {head}; ADF is {told}.")
+        lines.append(f"    - An order of magnitude faster than L-BFGS: {_speed(c)}")
+    return "\n".join(lines)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+def _speed(c: Comparison) -> str:
+    entries = {entry.name: entry for entry in c.entries}
+    if "lbfgs" not in entries:
+        return "not measured."
+    batch, reached = entries["lbfgs"].at_end("seconds").value, _seconds_to(c)
+    if reached is None:
+        return "ADF does not reach its score."
+    ratio = batch / reached
+    word = "confirmed" if ratio >= 10 else "contradicted"
+    return f"{word}, {ratio:,.0f} times to the same score."
+
+
+def _seconds_to(c: Comparison) -> float | None:
+    """Seconds that ADF takes to the last score of L-BFGS."""
+    entries = {entry.name: entry for entry in c.entries}
+    goal = entries["lbfgs"].at_end("scores").value
+    adf = entries["adf"]
+    for score, seconds in zip(adf.curve("scores"), adf.curve("seconds"), strict=True):
+        if score.value >= goal:
+            return seconds.value
+    return None
+
+
+def _times(found: Sequence[tuple[Recipe, Comparison]]) -> Table:
+    rows = []
+    for recipe, c in found:
+        entries = {entry.name: entry for entry in c.entries}
+        published = next(
+            row.published
+            for study in recipe.studies
+            if not isinstance(study, Measurement)
+            for row in study.rows
+            if row.name == "adf"
+        )
+        adf = entries["adf"]
+        seconds = adf.at_end("seconds").value
+        reached = _seconds_to(c) if "lbfgs" in entries else None
+        faster = None
+        if published.seconds and published.passes:
+            faster = (published.seconds / published.passes) / (seconds / adf.passes)
+        batch = entries["lbfgs"].at_end("seconds").value if "lbfgs" in entries else None
+        cells = [
+            shown_seconds(entries[name].at_end("seconds").value) if name in entries else NONE
+            for name in RIVALS
+        ]
+        ratio = batch / reached if batch and reached else None
+        rows.append(
+            [
+                recipe.title,
+                *cells,
+                NONE if reached is None else shown_seconds(reached),
+                _number(ratio, ",.0f"),
+                _number(faster, ",.0f"),
+            ]
+        )
+    head = ["Task", *(f"{name}, s" for name in RIVALS)]
+    more = ["ADF to the score of L-BFGS, s", "Times faster than L-BFGS"]
+    return Table([*head, *more, "Times faster than published"], rows)
+
+
+def _one_pass(found: Sequence[tuple[Recipe, Comparison]]) -> Table:
+    names = [name for name in RIVALS if name != "lbfgs"]
+    rows: list[list[str]] = []
+    best = set()
+    for recipe, c in found:
+        entries = {entry.name: entry for entry in c.entries}
+        means = [entries[name].at_end("scores") for name in names]
+        top = max(mean.value for mean in means)
+        best |= {(len(rows), k + 1) for k, mean in enumerate(means) if mean.value == top}
+        rows.append([recipe.title, *map(shown, means)])
+    return Table(["Task", *names], rows, frozenset(best))

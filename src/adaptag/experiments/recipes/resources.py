@@ -1,0 +1,209 @@
+"""What lists of words and raw text add to a little labelled data: each extractor on one task."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from adaptag.corpus.columns import ColumnCorpus
+from adaptag.corpus.segmented import SegmentedCorpus
+from adaptag.experiments.recipes.bio_ner import labelled_words
+from adaptag.experiments.recipes.recipe import Corpora, Recipe, Row, Study, encoded, files_of
+from adaptag.experiments.recipes.segmentation import fold, matching, unsupervised, with_columns
+from adaptag.features.extractors import Clusters, Gazetteer, add_columns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from adaptag.experiments.problem import Problem
+    from adaptag.features.extractors import Extractor
+
+    Sentence = list[tuple[str, str]]
+
+__all__ = ["RESOURCES", "cluster_words"]
+
+LABELLED = 2000  # sentences of the training data whose labels are used
+CLUSTERS, DIMENSIONS, CONTEXTS, LEAST = 200, 50, 1000, 5
+ROUNDS = 20
+ADF = {"rate": 0.1, "sigma": 5, "passes": 15}
+
+
+class Texts(NamedTuple):
+    """Little labelled data of two tasks, and what else there is.
+
+    Attributes:
+        words: segmented lines: those that are used, and those of the test.
+        raw: the text of the other training lines. With the labelled ones in it, a model would
+            learn that every string is known.
+        lexicon: a list of words.
+        names: sentences of words and labels of entities: those that are used, and the test.
+        others: the other training sentences, with labels.
+    """
+
+    words: Corpora
+    raw: list[str]
+    lexicon: frozenset[str]
+    names: Corpora
+    others: list[Sentence]
+
+
+def read(folder: Path) -> Texts:
+    """PKU and JNLPBA, a small part of them with labels."""
+    train, test, listed = files_of(
+        folder, "pku/train.utf8", "pku/test_gold.utf8", "pku/official_training_words.utf8"
+    )
+    lines = fold(SegmentedCorpus.read(train))
+    names = files_of(folder, "jnlpba2004/train.iob2", "jnlpba2004/test.iob2")
+    sentences, tested = map(labelled_words, names)
+    words, labels = (min(LABELLED, len(data) // 2) for data in (lines, sentences))
+    return Texts(
+        Corpora(lines.select(range(words)), fold(SegmentedCorpus.read(test))),
+        lines.texts()[words:],
+        frozenset(listed.read_text(encoding="utf-8").split()),
+        Corpora(sentences[:labels], tested),
+        sentences[labels:],
+    )
+
+
+def problem(texts: Texts, features: str) -> Problem:
+    """A task, and what it has beside labels: ``words+lexicon+raw``, ``names+clusters+names``, …."""
+    task, *kinds = features.split("+")
+    if task == "words":
+        columns: list[Extractor] = matching(texts.lexicon) if "lexicon" in kinds else []
+        raw = unsupervised(texts.raw) if {"variety", "information"} & set(kinds) else []
+        columns += raw[:-2] if "variety" in kinds else []
+        columns += raw[-2:] if "information" in kinds else []
+        return with_columns(texts.words, columns)
+    extractors: list[Extractor] = []
+    if "clusters" in kinds:
+        everything = [*texts.names.train, *texts.others]
+        extractors.append(Clusters(cluster_words([[w for w, _ in s] for s in everything])))
+    if "gazetteer" in kinds:
+        extractors.append(Gazetteer(names_of(texts.others)))
+    first, second = (
+        ColumnCorpus.from_sentences(add_columns(part, extractors, before=1)) for part in texts.names
+    )
+    return encoded((first, second), "general")
+
+
+def names_of(sentences: list[Sentence]) -> dict[tuple[str, ...], str]:
+    """The entities of labelled sentences, each with the type that it has most often."""
+    counts: dict[tuple[str, ...], Counter[str]] = {}
+    for sentence in sentences:
+        begin = 0
+        for end in range(1, len(sentence) + 1):
+            if end < len(sentence) and sentence[end][1].startswith("I-"):
+                continue
+            label = sentence[begin][1]
+            if label != "O":
+                name = tuple(word for word, _ in sentence[begin:end])
+                counts.setdefault(name, Counter())[label[2:]] += 1
+            begin = end
+    return {name: found.most_common(1)[0][0] for name, found in counts.items()}
+
+
+def cluster_words(sentences: list[list[str]], clusters: int = CLUSTERS) -> dict[str, str]:
+    """Put words into clusters by their neighbours, in raw text.
+
+    Words are rows of positive mutual information with frequent neighbours on both sides, brought
+    to few dimensions by singular values, then clustered by k-means; the most frequent words are
+    the first centres, so that the same text gives the same clusters.
+    """
+    counts = Counter(word for sentence in sentences for word in sentence)
+    words = [word for word, n in counts.most_common() if n >= LEAST]
+    number = {word: k for k, word in enumerate(words)}
+    rows = _principal(_information(sentences, number))
+    centres = rows[:clusters]
+    nearest = np.zeros(len(rows), np.intp)
+    for _ in range(ROUNDS):
+        nearest = (rows @ centres.T).argmax(axis=1)
+        sums = np.zeros_like(centres)
+        np.add.at(sums, nearest, rows)
+        length = np.linalg.norm(sums, axis=1, keepdims=True)
+        centres = np.divide(sums, length, out=centres.copy(), where=length > 0)
+    return {word: str(nearest[k]) for word, k in number.items()}
+
+
+def _information(sentences: list[list[str]], number: dict[str, int]) -> NDArray[np.float64]:
+    """Positive mutual information with the frequent neighbours before and behind, ``[V, 2 C]``."""
+    counts = np.zeros((len(number), 2 * CONTEXTS))
+    for sentence in sentences:
+        known = [number.get(word, -1) for word in sentence]
+        for a, b in itertools.pairwise(known):
+            if b >= 0 and 0 <= a < CONTEXTS:
+                counts[b, a] += 1
+            if a >= 0 and 0 <= b < CONTEXTS:
+                counts[a, CONTEXTS + b] += 1
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / max(1.0, counts.sum())
+    ratio = np.divide(counts, expected, out=np.ones_like(counts), where=counts > 0)
+    found: NDArray[np.float64] = np.maximum(np.log(ratio), 0.0)
+    return found
+
+
+def _principal(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Rows in the directions of the largest singular values, each of length 1."""
+    _, vectors = np.linalg.eigh(matrix.T @ matrix)
+    rows: NDArray[np.float64] = matrix @ vectors[:, -DIMENSIONS:]
+    length = np.linalg.norm(rows, axis=1, keepdims=True)
+    found: NDArray[np.float64] = np.divide(rows, length, np.zeros_like(rows), where=length > 0)
+    return found
+
+
+def _rows(task: str, kinds: dict[str, str]) -> tuple[Row, ...]:
+    return tuple(Row(f"{name}=adf", ADF, features=task + more) for name, more in kinds.items())
+
+
+RESOURCES = Recipe(
+    "resources",
+    "Word lists and raw text",
+    f"""\
+The first {LABELLED:,} training sentences with labels; of the others, only their text, or the words
+or names in them as a list. ADF, the same settings for all rows (rate 0.1, σ 5), which were not
+tuned. Each extractor stands alone, then all together.""",
+    read,
+    problem,
+    (
+        Study(
+            "segmentation",
+            "Word segmentation",
+            "the extended features of table 2 of He and Wang (2012)",
+            _rows(
+                "words",
+                {
+                    "characters": "",
+                    "lexicon": "+lexicon",
+                    "accessor-variety": "+variety",
+                    "mutual-information": "+information",
+                    "all": "+lexicon+variety+information",
+                },
+            ),
+            text="""\
+PKU: characters and their bigrams; maximum matching from both sides with a lexicon, the words of the
+official training data; accessor variety of strings of two to four characters and mutual
+information, from the text of the other training lines.""",
+        ),
+        Study(
+            "entities",
+            "Named entities",
+            "the extended features of table 2 of He and Wang (2012)",
+            _rows(
+                "names",
+                {
+                    "words": "",
+                    "clusters": "+clusters",
+                    "gazetteer": "+gazetteer",
+                    "both": "+clusters+gazetteer",
+                },
+            ),
+            text="""\
+JNLPBA 2004: words and spelling (preset `general`); clusters of words by their neighbours in the
+text of all training sentences; a gazetteer of the entities that the labels of the other sentences
+have.""",
+        ),
+    ),
+)
