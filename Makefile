@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/* cpp/trainers/*)
 
-.PHONY: demo test lint format bench bench-all docs wheel clean
+.PHONY: demo test lint format bench bench-all results docs wheel clean
 
 demo: .venv/.built
 	$(BIN)/adaptag demo
@@ -28,18 +28,16 @@ bench: .venv/.built
 	$(BIN)/python benchmarks/scaling.py
 
 bench-all: bench .venv/.batch
-	$(BIN)/python benchmarks/algorithms.py
 	$(BIN)/python benchmarks/per_pass.py
 	$(BIN)/python benchmarks/pos.py
-	$(BIN)/python benchmarks/base_np.py
-	$(BIN)/python benchmarks/bio_ner.py
-	$(BIN)/python benchmarks/segmentation.py
 	$(BIN)/python benchmarks/segmentation_speed.py
 	$(BIN)/python benchmarks/documents.py
 	$(BIN)/python benchmarks/sentiment.py
-	$(BIN)/python benchmarks/one_pass.py
 	$(BIN)/python benchmarks/dictionaries.py
 	$(BIN)/python benchmarks/streams.py
+
+results: .venv/.experiments
+	$(BIN)/adaptag reproduce
 
 docs: .venv/.docs
 	$(BIN)/mkdocs build --strict
@@ -61,6 +59,10 @@ clean:
 
 .venv/.batch: .venv/.built
 	$(BIN)/pip install --quiet --no-build-isolation --editable ".[batch,sklearn]"
+	touch $@
+
+.venv/.experiments: .venv/.built
+	$(BIN)/pip install --quiet --no-build-isolation --editable ".[experiments]"
 	touch $@
 
 .venv/.test: .venv/.built

@@ -127,6 +127,7 @@ def test_a_corpus_that_is_not_there(tmp_path, monkeypatch):
     with pytest.raises(FileError, match=r"train\.iob2: the corpus is not there"):
         RECIPES["bio-ner"].read(tmp_path)
     monkeypatch.delenv("ADAPTAG_DATA", raising=False)
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(FileError, match="name one with --data or in ADAPTAG_DATA"):
         data_folder()
     assert data_folder(tmp_path) == tmp_path

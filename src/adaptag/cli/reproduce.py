@@ -35,7 +35,9 @@ def reproduce(
     ] = False,
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder of the corpora; else the one that ADAPTAG_DATA names."),
+        typer.Option(
+            help="Folder of the corpora; else the one that ADAPTAG_DATA names, else ../shared/data."
+        ),
     ] = None,
     output: Annotated[
         Path | None,

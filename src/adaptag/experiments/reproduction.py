@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["Figures", "reproduce", "tune"]
 
 FIGURES = "figures"
-MOST_ITERATIONS = 60  # of a batch algorithm, where settings are chosen
+# Where settings are chosen: passes at most, and iterations of a batch algorithm.
+MOST_PASSES, MOST_ITERATIONS = 10, 40
 
 
 @dataclass
@@ -218,8 +219,8 @@ def tune(
 ) -> list[Choice]:
     """Try the grids of a recipe's rows on its training data alone.
 
-    What counts is the score after the last pass; with a whole objective, for online algorithms,
-    the objective of what was trained on.
+    There are fewer passes than in the studies. What counts is the score after the last one; with a
+    whole objective, for online algorithms, the objective of what was trained on.
 
     Args:
         recipe: the task.
@@ -262,20 +263,19 @@ def tune(
 
 
 def _tuned(row: Row, changed: dict[str, Value]) -> dict[str, Value]:
-    """Settings to try; a batch algorithm gets fewer iterations than in the study."""
-    settings = {**row.settings, **changed}
-    if not find_algorithm(row.name.rpartition("=")[2]).online:
-        settings["passes"] = min(MOST_ITERATIONS, int(settings["passes"]))
-    return settings
+    """Settings to try, with fewer passes than in the study."""
+    online = find_algorithm(row.name.rpartition("=")[2]).online
+    most = MOST_PASSES if online else MOST_ITERATIONS
+    return {**row.settings, **changed, "passes": min(most, int(row.settings["passes"]))}
 
 
 def tuning_page(recipe: Recipe, choices: Sequence[Choice]) -> str:
     """The evidence as Markdown."""
     parts = [
         f"# Settings: {recipe.title}",
-        "On the training data alone: the test data is not looked at. Settings are scored after the "
-        f"last pass of the study (at most {MOST_ITERATIONS} iterations of batch algorithms), seed "
-        "1. What was chosen stands first.",
+        "On the training data alone: the test data is not looked at. Settings are scored after "
+        f"{MOST_PASSES} passes, or {MOST_ITERATIONS} iterations of batch algorithms, or those of "
+        "the study where they are fewer; seed 1. What was chosen stands first.",
         (recipe.training.__doc__ or "").split("\n")[0],
         f"Command: `adaptag reproduce {recipe.name} --tune`",
     ]

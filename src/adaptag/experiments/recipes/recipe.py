@@ -38,6 +38,7 @@ __all__ = [
 ]
 
 VARIABLE = "ADAPTAG_DATA"
+BESIDE = Path("../shared/data")
 QUICK_PASSES = 3
 HELD_OUT = 5  # the last fifth of the training sentences
 
@@ -202,12 +203,11 @@ def encoded(
 
 
 def data_folder(given: Path | None = None) -> Path:
-    """The folder of corpora: that given, or the one that ``ADAPTAG_DATA`` names."""
-    name = given or os.environ.get(VARIABLE)
-    if name is None or not Path(name).is_dir():
-        where = "" if name is None else f"{name}: "
-        raise FileError(f"{where}no folder of corpora; name one with --data or in {VARIABLE}")
-    return Path(name)
+    """The folder of corpora: the one given, the one in ``ADAPTAG_DATA``, or else ``BESIDE``."""
+    folder = Path(given or os.environ.get(VARIABLE) or BESIDE)
+    if not folder.is_dir():
+        raise FileError(f"{folder}: no folder of corpora; name one with --data or in {VARIABLE}")
+    return folder
 
 
 def files_of(folder: Path, *names: str) -> list[Path]:
