@@ -23,6 +23,7 @@ from adaptag.experiments.recipes.recipe import (
     Recipe,
     Row,
     Study,
+    System,
     encoded,
 )
 from adaptag.experiments.reproduction import Figures, reproduce, tune, tuning_page
@@ -67,7 +68,15 @@ COUNTED = Measurement(
     "table 2",
     lambda corpora, *_: [Table(["What", "n"], [["sentences", str(len(corpora.train))]])],
 )
-TASK = Recipe("task", "A task", "Small data.", lambda _: CORPORA, problem, (MAIN, MORE, COUNTED))
+TASK = Recipe(
+    "task",
+    "A task",
+    "Small data.",
+    lambda _: CORPORA,
+    problem,
+    (MAIN, MORE, COUNTED),
+    (System("Others (2001)", "SVM", 88.8),),
+)
 
 
 def run(folder, recipe=TASK, **named):
@@ -180,11 +189,15 @@ def test_a_page(figures):
     assert "94.50" in page.text
     assert "282" in page.text
     assert "| sentences | 80 |" in page.text
-    assert page.text.count("](pictures/task-") == len(page.pictures) == 6
+    assert page.text.count("](pictures/task-") == len(page.pictures) == 3
     assert all(svg.startswith("<svg") for svg in page.pictures.values())
+    score = figures.comparison("algorithms").entries[0].at_end("scores").value
+    assert f"| Others (2001) | SVM | 88.8 |\n| adaptag | CRF, ADF | {score:.1f} |" in page.text
     small = page.text[page.text.index("## Small models") :]
-    assert "| Published, not 0 | Objective | Published objective |" in small
-    assert "Published passes" not in small  # a column without figures
+    assert "| Weights not 0 | Objective |" in small
+    assert " (7) |" in small
+    assert " (1.500) |" in small
+    assert "A pass, times faster" not in small  # a column without figures
 
 
 def test_the_summary(figures):

@@ -12,12 +12,14 @@ from adaptag.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Series", "check_charts", "line_chart"]
+__all__ = ["Series", "check_charts", "line_chart", "side_by_side"]
 
 # Okabe and Ito's colours, which most colour-blind people can tell apart, and marks for the rest.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 MARKS = "osD^vPX*"
 METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)  # addresses that nobody needs
+SIZE = re.compile(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
+POINTS = re.compile(r'(width|height)="([0-9.]+)pt"')
 MOST_MARKS = 40  # points; a line of more has no marks
 
 
@@ -110,6 +112,23 @@ def line_chart(
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})
     text = out.getvalue()
     return METADATA.sub("", text[text.index("<svg") :])
+
+
+def side_by_side(charts: Sequence[str]) -> str:
+    """Put charts of the same size into one picture, from left to right."""
+    sizes = [SIZE.search(chart) for chart in charts]
+    widths, heights = ([float(size[k]) if size else 0.0 for size in sizes] for k in (1, 2))
+    whole, height = sum(widths), max(heights, default=0.0)
+    parts, left = [], 0.0
+    for chart, width in zip(charts, widths, strict=True):
+        own = POINTS.sub(r'\1="\2"', chart, count=2)  # as the units of the whole
+        parts.append(own.replace("<svg ", f'<svg x="{left:g}" ', 1))
+        left += width
+    return (
+        '<svg xmlns="http://www.w3.org/2000/svg" '
+        f'width="{whole:g}pt" height="{height:g}pt" viewBox="0 0 {whole:g} {height:g}">\n'
+        f"{''.join(parts)}</svg>\n"
+    )
 
 
 def _plain_numbers(axis: Any) -> None:

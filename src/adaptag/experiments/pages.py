@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import statistics
 from typing import TYPE_CHECKING, NamedTuple
 
-from adaptag.experiments.charts import Series, line_chart
+from adaptag.experiments.charts import Series, line_chart, side_by_side
 from adaptag.experiments.recipes.recipe import QUICK_PASSES, Measurement, Published
 from adaptag.experiments.report import curves_of, lowest_score
 from adaptag.experiments.results import LEVEL, NONE, Table, machine_line, shown, shown_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from adaptag.experiments.recipes.recipe import Recipe, Row, Study
+    from adaptag.experiments.recipes.recipe import Recipe, Study
     from adaptag.experiments.reproduction import Figures
     from adaptag.experiments.results import Comparison, Entry, Verdict
 
 __all__ = ["Page", "index_page", "recipe_page"]
 
 PICTURES = "pictures"
-SIZE = (6.4, 4.0)
+SIZE = (5.0, 3.6)
 MAIN = "algorithms"  # the study that each recipe of the summary has
 RIVALS = ("adf", "sgd", "lbfgs", "perceptron", "averaged-perceptron")
+TITLES = {"scores": "Score", "objective": "Objective", "active": "Active weights"}
 AXES = {
     "scores": "{measure}, %",
     "objective": "objective per sentence",
@@ -56,6 +58,7 @@ def recipe_page(recipe: Recipe, figures: Figures) -> Page:
         more, drawn = _study(recipe.name, study, comparison)
         parts += more
         pictures |= drawn
+    parts += _systems(recipe, figures)
     seconds = sum(found["seconds"] for found in figures.studies.values())
     parts += [
         "## How it was measured",
@@ -63,6 +66,18 @@ def recipe_page(recipe: Recipe, figures: Figures) -> Page:
         f"Command: `adaptag reproduce {recipe.name}{' --quick' * figures.quick}`",
     ]
     return Page("\n\n".join(parts) + "\n", pictures)
+
+
+def _systems(recipe: Recipe, figures: Figures) -> list[str]:
+    """Other systems, and ours among them."""
+    comparison = figures.comparison(MAIN)
+    if not recipe.systems or comparison is None:
+        return []
+    rows = [[one.name, one.method, f"{one.score:.1f}"] for one in recipe.systems]
+    score = comparison.entries[0].at_end("scores").value
+    rows.append(["adaptag", "CRF, ADF", f"{score:.1f}"])
+    table = Table(["System", "Method", "F"], rows, frozenset(), numbers=False)
+    return ["## Other systems", "Beside table 5 of Sun et al. (2014).", table.markdown()]
 
 
 def index_page(recipes: Sequence[Recipe], figures: Mapping[str, Figures]) -> str:
@@ -142,39 +157,37 @@ def _sources(recipe: Recipe) -> list[str]:
 
 
 def _study(name: str, study: Study, c: Comparison) -> tuple[list[str], dict[str, str]]:
-    rows = {row.name.partition("=")[0]: row for row in study.rows}
-    parts = [_results(rows, c).markdown(), _about(c)]
+    published = {row.name.partition("=")[0]: row.published for row in study.rows}
+    parts = [_columns(c, published, cells).markdown() for cells in (_scores, _efforts)]
+    parts.append(_about(c))
     pictures: dict[str, str] = {}
     for number, (curve, names) in enumerate(study.charts, 1):
         entries = [entry for entry in c.entries if not names or entry.name in names]
-        for against in ("", "seconds"):
-            stem = f"{name}-{study.key}-{number}{'-time' if against else ''}.svg"
-            title = f"{_title(curve)} against {against or 'passes'}"
-            pictures[stem] = _chart(c, entries, curve, against, title)
-            shown_names = ", ".join(entry.name for entry in entries)
-            parts.append(f"![{title}: {shown_names}]({PICTURES}/{stem})")
+        stem = f"{name}-{study.key}-{number}.svg"
+        pictures[stem] = side_by_side(
+            [_chart(c, entries, curve, against) for against in ("", "seconds")]
+        )
+        shown_names = ", ".join(entry.name for entry in entries)
+        text = f"{TITLES[curve]} against passes and seconds: {shown_names}"
+        parts.append(f"![{text}]({PICTURES}/{stem})")
     if c.verdicts:
         parts.append(c.significance_table().markdown())
     parts.append(c.settings_table().markdown())
     return parts, pictures
 
 
-def _title(curve: str) -> str:
-    return {"scores": "Score", "objective": "Objective", "active": "Active weights"}[curve]
-
-
 def _about(c: Comparison) -> str:
     sizes = f"{c.train.sentences:,} training sentences, {c.features:,} features, {c.labels} labels"
     seeds = f"{len(c.seeds)} seeds" if len(c.seeds) > 1 else "one seed"
-    return f"{sizes}; {seeds}."
+    return f"In brackets: published. {sizes}; {seeds}."
 
 
-def _chart(c: Comparison, entries: Sequence[Entry], curve: str, against: str, title: str) -> str:
+def _chart(c: Comparison, entries: Sequence[Entry], curve: str, against: str) -> str:
     series = curves_of(entries, curve, against)
     steps = "passes" + (" (iterations)" if any(not e.online for e in entries) else "")
     return line_chart(
         [Series(s.name, s.x, s.y, s.spread) for s in series],
-        title=title,
+        title=f"{TITLES[curve]} against {against or 'passes'}",
         x_label="seconds of training" if against else steps,
         y_label=AXES[curve].format(measure=c.measure),
         log_x=bool(against) or max(len(s.x) for s in series) > 50,
@@ -184,54 +197,68 @@ def _chart(c: Comparison, entries: Sequence[Entry], curve: str, against: str, ti
     )
 
 
-def _results(rows: Mapping[str, Row], c: Comparison) -> Table:
-    """Our figures, each with the published one beside it where there is one."""
+def _columns(
+    c: Comparison,
+    published: Mapping[str, Published],
+    cells_of: Callable[[Entry, Published], list[tuple[str, str]]],
+) -> Table:
+    """A row for each algorithm; columns that have nothing to say are left out."""
     columns: dict[str, list[str]] = {}
     for entry in c.entries:
-        ours = rows[entry.name].published if entry.name in rows else Published()
-        for head, text in _cells(entry, ours):
+        for head, text in cells_of(entry, published.get(entry.name, Published())):
             columns.setdefault(head, []).append(text)
     kept = {head: cells for head, cells in columns.items() if any(x != NONE for x in cells)}
-    scores = [entry.at_end("scores").value for entry in c.entries]
-    place = list(kept).index("Score")
-    best = frozenset((k, place) for k, x in enumerate(scores) if x == max(scores))
-    return Table(list(kept), [list(row) for row in zip(*kept.values(), strict=True)], best)
+    best: set[tuple[int, int]] = set()
+    if "Score" in kept:
+        scores = [entry.at_end("scores").value for entry in c.entries]
+        best = {(k, 1) for k, score in enumerate(scores) if score == max(scores)}
+    rows = [list(row) for row in zip(*kept.values(), strict=True)]
+    return Table(list(kept), rows, frozenset(best))
 
 
-def _cells(entry: Entry, p: Published) -> list[tuple[str, str]]:
-    score, seconds = entry.at_end("scores"), entry.at_end("seconds").value
-    converged = entry.converged()[0]
-    pass_seconds = seconds / entry.passes
-    last = entry.runs
-    published_pass = p.seconds / p.passes if p.seconds and p.passes else None
+def _scores(entry: Entry, p: Published) -> list[tuple[str, str]]:
+    score, runs = entry.at_end("scores"), entry.runs
+    precision, recall = (
+        statistics.mean(getattr(run, name) for run in runs) for name in ("precision", "recall")
+    )
+    accuracy = precision == recall  # of all tokens, or classes
+    sparse = p.weights is not None
+    active, loss = (entry.at_end(name).value for name in ("active", "objective"))
     return [
         ("Algorithm", entry.name),
         ("Score", shown(score)),
         ("Published", _number(p.score, ".2f")),
         ("Difference", _signed(score.value - p.score if p.score is not None else None)),
-        ("P", f"{sum(run.precision for run in last) / len(last):.2f}"),
-        ("Published P", _number(p.precision, ".2f")),
-        ("R", f"{sum(run.recall for run in last) / len(last):.2f}"),
-        ("Published R", _number(p.recall, ".2f")),
-        ("Passes", str(entry.passes)),
-        ("Converged after", NONE if converged is None else f"{converged.value:.3g}"),
-        ("Published passes", _number(p.passes, "d")),
-        ("Seconds", shown_seconds(seconds)),
-        ("Published seconds", _number(p.seconds, ",.0f")),
-        ("s per pass", shown_seconds(pass_seconds)),
-        ("A pass, times faster", _number(published_pass and published_pass / pass_seconds, ",.0f")),
-        ("Weights", f"{entry.weights:,}"),
-        *(
-            [
-                ("Not 0", f"{entry.at_end('active').value:,.0f}"),
-                ("Published, not 0", _number(p.weights, ",d")),
-                ("Objective", f"{entry.at_end('objective').value:.3f}"),
-                ("Published objective", _number(p.objective, ".3f")),
-            ]
-            if p.weights is not None
-            else []
-        ),
+        ("P", NONE if accuracy else _beside(precision, p.precision, ".2f")),
+        ("R", NONE if accuracy else _beside(recall, p.recall, ".2f")),
+        ("Weights not 0", _beside(active, p.weights, ",.0f") if sparse else NONE),
+        ("Objective", _beside(loss, p.objective, ".3f") if sparse else NONE),
     ]
+
+
+def _efforts(entry: Entry, p: Published) -> list[tuple[str, str]]:
+    seconds = entry.at_end("seconds").value
+    converged = entry.converged()[0]
+    a_pass = seconds / entry.passes
+    published = p.seconds / p.passes if p.seconds and p.passes else None
+    return [
+        ("Algorithm", entry.name),
+        ("Passes", _beside(entry.passes, p.passes, "d")),
+        ("Converged after", NONE if converged is None else f"{converged.value:.3g}"),
+        ("Seconds", shown_seconds(seconds) + _bracketed(p.seconds, ",.0f")),
+        ("Seconds a pass", shown_seconds(a_pass)),
+        ("A pass, times faster", _number(published and published / a_pass, ",.0f")),
+        ("Weights", f"{entry.weights:,}"),
+    ]
+
+
+def _beside(ours: float, published: float | None, form: str) -> str:
+    """Our figure, and the published one in brackets."""
+    return format(ours, form) + _bracketed(published, form)
+
+
+def _bracketed(value: float | None, form: str) -> str:
+    return "" if value is None else f" ({value:{form}})"
 
 
 def _number(value: float | None, form: str) -> str:

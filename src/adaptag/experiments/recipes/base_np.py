@@ -12,6 +12,7 @@ from adaptag.experiments.recipes.recipe import (
     Recipe,
     Row,
     Study,
+    System,
     encoded,
     files_of,
 )
@@ -152,5 +153,11 @@ phrase types.""",
             seeds=3,
             charts=(),
         ),
+    ),
+    (
+        System("Kudo and Matsumoto (2001)", "several SVM combined", 94.2),
+        System("Vishwanathan et al. (2006)", "CRF, SMD", 93.6),
+        System("Sun et al. (2008)", "latent-variable CRF", 94.3),
+        System("Sun et al. (2014)", "CRF, ADF", 94.5),
     ),
 )

@@ -17,6 +17,7 @@ from adaptag.experiments.recipes.recipe import (
     Recipe,
     Row,
     Study,
+    System,
     encoded,
     files_of,
 )
@@ -280,5 +281,11 @@ left out, as for chunking.""",
             charts=L1_CHARTS,
             whole_objective=True,
         ),
+    ),
+    (
+        System("Okanohara et al. (2006)", "semi-Markov CRF and global features", 71.5),
+        System("Hsu et al. (2009)", "CRF, PSA(1)", 69.4),
+        System("Tsuruoka et al. (2009)", "CRF, SGD-L1", 71.6),
+        System("Sun et al. (2014)", "CRF, ADF", 72.3),
     ),
 )

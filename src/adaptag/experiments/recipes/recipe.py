@@ -31,6 +31,7 @@ __all__ = [
     "Recipe",
     "Row",
     "Study",
+    "System",
     "data_folder",
     "encoded",
     "files_of",
@@ -75,6 +76,14 @@ class Published:
     seconds: float | None = None
     weights: int | None = None
     objective: float | None = None
+
+
+class System(NamedTuple):
+    """Another system, as a paper reports it."""
+
+    name: str
+    method: str
+    score: float
 
 
 @dataclass(frozen=True)
@@ -181,6 +190,7 @@ class Recipe:
         read: makes training and test data from the folder of corpora.
         problem: makes a problem of them, with the features of that name.
         studies: what is measured.
+        systems: other systems of a paper's table, their methods and scores.
         training: takes the training data alone, for choosing settings: as corpora of their own,
             with test data from among them.
     """
@@ -191,6 +201,7 @@ class Recipe:
     read: Callable[[Path], Any]
     problem: Callable[[Any, str], Problem]
     studies: tuple[Study | Measurement, ...]
+    systems: tuple[System, ...] = ()
     training: Callable[[Any], Any] = hold_out
 
 

@@ -22,6 +22,7 @@ from adaptag.experiments.recipes.recipe import (
     Recipe,
     Row,
     Study,
+    System,
     encoded,
     files_of,
 )
@@ -382,5 +383,11 @@ of the training data, and accessor variety and mutual information of the text of
 test lines, without their words. Features that occur less than five times are left out. The paper's
 raw text is not known and surely larger.""",
         ),
+    ),
+    (
+        System("Gao et al. (2007), MSR", "semi-Markov CRF", 97.2),
+        System("Sun, Zhang et al. (2009), MSR", "latent-variable CRF", 97.3),
+        System("Sun (2010), MSR", "several segmenters, voting", 96.9),
+        System("Sun et al. (2014), MSR", "CRF, ADF", 97.5),
     ),
 )

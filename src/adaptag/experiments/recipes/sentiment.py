@@ -202,5 +202,5 @@ reviews of the other folds.""",
             charts=(),
         ),
     ),
-    training,
+    training=training,
 )
