@@ -95,6 +95,7 @@ def reproduce(
     if not tune:
         _write(target)
     if not done:
+        say("not finished; --resume goes on from here")
         raise typer.Exit(INTERRUPTED)
 
 
@@ -128,7 +129,7 @@ def _run(work: Sequence[Work], processes: int) -> bool:
         finished = [future.result() for future in as_completed(futures)]
         return all(finished)
     except BrokenProcessPool:
-        say("a process was ended from outside, perhaps for want of memory; go on with --resume")
+        say("a process was ended from outside, perhaps for want of memory")
         return False
     except KeyboardInterrupt:
         return False
@@ -187,16 +188,16 @@ def _write(output: Path) -> None:
 
     found = {name: Figures.load(output, name) for name in RECIPES}
     found = {name: figures for name, figures in found.items() if figures.studies}
+    if not found:
+        return
     (output / PICTURES).mkdir(parents=True, exist_ok=True)
     files: dict[str, str] = {}
     for name, figures in found.items():
         page = recipe_page(RECIPES[name], figures)
         files[f"{name}.md"] = page.text
         files |= {f"{PICTURES}/{picture}": svg for picture, svg in page.pictures.items()}
-    if found:
-        files["index.md"] = index_page(list(RECIPES.values()), found)
+    files["index.md"] = index_page(list(RECIPES.values()), found)
     for name, text in files.items():
         with replace_file(output / name) as file:
             file.write(text.encode())
-    if found:
-        say(f"written: {output / 'index.md'}")
+    say(f"written: {output / 'index.md'}")

@@ -73,7 +73,7 @@ def l1_rows(
         )
         for name, values in settings.items()
     ]
-    batch = {"l1": l1, "passes": 200}
+    batch = {"l1": l1, "passes": 100}
     strengths = {"l1": (0.5, 1.0, 2.0)}
     return (*rows, Row("owlqn", batch, published.get("owlqn", Published()), features, strengths))
 

@@ -76,11 +76,10 @@ Universal Dependencies English EWT 2.16, the 49 tags of the Penn Treebank (XPOS)
                     {"rate": 0.1, "sigma": 5, "passes": 30},
                     grid={"rate": RATES, "sigma": SIGMAS},
                 ),
-                Row("lbfgs", {"sigma": 5, "passes": 120}),
-                Row("perceptron", {"passes": 30}),
+                Row("lbfgs", {"sigma": 5, "passes": 80}),
+                Row("perceptron", {"passes": 20}),
                 Row("averaged-perceptron", {"passes": 20}),
             ),
-            seeds=3,
             charts=(("scores", ()),),
         ),
         Study(
