@@ -23,6 +23,9 @@ NUMBER = re.compile(r"-?\d+\.\d+")
 PAGES = {  # and how many outputs they show, at least
     "docs/guide/estimators.md": 6,
     "docs/guide/reproducing.md": 1,
+    "docs/guide/tasks/chunking.md": 4,
+    "docs/guide/tasks/entities.md": 6,
+    "docs/guide/tasks/pos.md": 4,
     "docs/guide/templates.md": 4,
     "docs/guide/tutorial-crf.md": 6,
 }
