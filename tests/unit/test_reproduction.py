@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import numpy as np
@@ -198,6 +199,20 @@ def test_a_page(figures):
     assert " (7) |" in small
     assert " (1.500) |" in small
     assert "A pass, times faster" not in small  # a column without figures
+
+
+def test_charts_side_by_side(figures):
+    """One picture with room for both, in the same units, and names that do not meet."""
+    name = "{http://www.w3.org/2000/svg}svg"
+    for svg in recipe_page(TASK, figures).pictures.values():
+        whole = ET.fromstring(svg)
+        left, right = whole.findall(name)
+        width, height = (float(right.get(side)) for side in ("width", "height"))
+        assert left.get("x") == "0"
+        assert float(right.get("x")) == float(left.get("width"))
+        assert whole.get("viewBox") == f"0 0 {2 * width:g} {height:g}"
+        one, two = ({e.get("id") for e in part.iter() if "path" in e.tag} for part in (left, right))
+        assert not (one & two) - {None}
 
 
 def test_the_summary(figures):

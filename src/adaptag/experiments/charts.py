@@ -12,13 +12,14 @@ from adaptag.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Series", "check_charts", "line_chart", "side_by_side"]
+__all__ = ["Series", "check_charts", "line_chart", "renamed", "side_by_side"]
 
 # Okabe and Ito's colours, which most colour-blind people can tell apart, and marks for the rest.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 MARKS = "osD^vPX*"
 METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)  # addresses that nobody needs
 SIZE = re.compile(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
+REFERENCE = re.compile(r'( id="|href="#|url\(#)')
 POINTS = re.compile(r'(width|height)="([0-9.]+)pt"')
 MOST_MARKS = 40  # points; a line of more has no marks
 
@@ -114,14 +115,19 @@ def line_chart(
     return METADATA.sub("", text[text.index("<svg") :])
 
 
+def renamed(chart: str, number: int) -> str:
+    """A chart whose names inside have its number before them, so that those of several differ."""
+    return REFERENCE.sub(lambda match: f"{match[0]}c{number}-", chart)
+
+
 def side_by_side(charts: Sequence[str]) -> str:
     """Put charts of the same size into one picture, from left to right."""
     sizes = [SIZE.search(chart) for chart in charts]
     widths, heights = ([float(size[k]) if size else 0.0 for size in sizes] for k in (1, 2))
     whole, height = sum(widths), max(heights, default=0.0)
     parts, left = [], 0.0
-    for chart, width in zip(charts, widths, strict=True):
-        own = POINTS.sub(r'\1="\2"', chart, count=2)  # as the units of the whole
+    for number, (chart, width) in enumerate(zip(charts, widths, strict=True), 1):
+        own = POINTS.sub(r'\1="\2"', renamed(chart, number), count=2)  # in units of the whole
         parts.append(own.replace("<svg ", f'<svg x="{left:g}" ', 1))
         left += width
     return (

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag.errors import ParameterError
-from adaptag.experiments.charts import Series, line_chart
+from adaptag.experiments.charts import Series, line_chart, renamed
 from adaptag.experiments.comparison import DUST
 from adaptag.experiments.results import LEVEL, machine_line
 from adaptag.experiments.significance import BLOCKS, TRIALS
@@ -24,7 +24,6 @@ __all__ = ["curves_of", "html_report", "lowest_score", "markdown_report", "needs
 
 SIZE = (5.4, 3.7)  # inches; small, so that text can still be read when a phone scales it down
 ROOM = 5.0  # points of score that an axis shows at least, where some are cut off
-REFERENCE = re.compile(r'( id="|href="#|url\(#)')
 MARKS = re.compile(r"[\\`*_|<>\[\]]")
 
 STYLE = """
@@ -344,8 +343,8 @@ def lowest_score(curves: list[list[float]]) -> float | None:
 
 
 def _figure(number: int, svg: str, label: str, caption: str) -> str:
-    """A chart as a figure; names inside get the chart's number, so that they differ."""
-    own = REFERENCE.sub(lambda match: f"{match[0]}c{number}-", svg)
+    """A chart as a figure."""
+    own = renamed(svg, number)
     own = own.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
     text = f"\n<figcaption>{escape(caption)}</figcaption>" if caption else ""
     return f"<figure>\n{own.strip()}{text}\n</figure>"
