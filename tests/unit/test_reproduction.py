@@ -149,6 +149,16 @@ def test_going_on(tmp_path, monkeypatch):
     assert run(tmp_path, replace(TASK, read=None), resume=True)
 
 
+def test_other_settings_are_measured_again(tmp_path):
+    assert run(tmp_path, replace(TASK, studies=(MAIN, COUNTED)))
+    asked = []
+    changed = replace(MAIN, rows=rows(adf=6, sgd=5, lbfgs=9))
+    recipe = replace(TASK, studies=(changed, COUNTED))
+    assert run(tmp_path, recipe, resume=True, on_run=lambda *name: asked.append(name[0]))
+    assert asked == ["adf", "adf", "sgd", "sgd", "lbfgs"]
+    assert Figures.load(tmp_path, "task").comparison("algorithms").entries[1].passes == 5
+
+
 def test_figures_of_a_quick_run_are_no_figures(tmp_path):
     assert run(tmp_path, quick=True)
     asked = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import multiprocessing
 import os
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -59,8 +60,8 @@ def reproduce(
         bool,
         typer.Option(
             "--resume",
-            help="Leave out what has its figures already; where nothing is missing, only the pages "
-            "are written again.",
+            help="Leave out what has its figures already, with the same settings; where nothing is "
+            "missing, only the pages are written again.",
         ),
     ] = False,
     tune: Annotated[
@@ -119,7 +120,7 @@ def _run(work: Sequence[Work], processes: int) -> bool:
     """Run recipes in processes of their own, each on one core; whether all were finished."""
     context = multiprocessing.get_context("spawn")
     places = context.Queue()
-    for core in _cores()[-processes:]:
+    for core in itertools.islice(itertools.cycle(reversed(_cores())), processes):
         places.put(core)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

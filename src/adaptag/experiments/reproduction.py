@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from adaptag.errors import FileError
@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
     OnRun = Callable[[str, int | None, int, int], None]
 
-__all__ = ["Figures", "reproduce", "tune"]
+__all__ = ["Choice", "Figures", "reproduce", "tune", "tuning_page"]
 
 FIGURES = "figures"
 # Where settings are chosen: passes at most, and iterations of a batch algorithm.
 MOST_PASSES, MOST_ITERATIONS = 10, 40
+SCORE, OBJECTIVE = "Score", "Objective"
 
 
 @dataclass
@@ -42,7 +43,8 @@ class Figures:
 
     Attributes:
         path: the file that keeps it.
-        studies: by their keys: a ``comparison``, or ``tables``; and the ``seconds`` it took.
+        studies: by their keys: a ``comparison``, or ``tables``; the ``seconds`` it took; the
+            ``rows`` that were asked for.
         machine: that of the last study.
         quick: whether it was little work.
     """
@@ -100,7 +102,7 @@ def reproduce(
         data: the folder of corpora.
         output: where figures are kept.
         effort: how much of it.
-        resume: leave out studies that have figures.
+        resume: leave out studies that have figures, of the same settings.
         callbacks: watch each training.
         on_run: called before each training, as in ``compare``.
         say: takes a line on where the work is.
@@ -111,7 +113,11 @@ def reproduce(
     figures = Figures.load(output, recipe.name)
     if not resume or figures.quick != effort.quick:
         figures.studies = {}
-    studies = [study for study in recipe.studies if study.key not in figures.studies]
+    studies = [
+        study
+        for study in recipe.studies
+        if figures.studies.get(study.key, {}).get("rows") != _asked(study)
+    ]
     if not studies:
         return True
     say("reading the corpora")
@@ -136,7 +142,7 @@ def reproduce(
                 return False
             found = {"comparison": comparison.to_dict()}
         seconds = round(time.perf_counter() - began, 1)
-        figures.studies[study.key] = found | {"seconds": seconds}
+        figures.studies[study.key] = {"rows": _asked(study), "seconds": seconds, **found}
         figures.machine, figures.quick = machine(), effort.quick
         figures.save()
     return True
@@ -157,11 +163,15 @@ class _Prepared:
 
 
 def _limited(row: Row, effort: Effort) -> Row:
-    passes = row.settings.get("passes")
-    if passes is None:
-        return row
-    settings = {**row.settings, "passes": effort.passes(int(passes))}
-    return Row(row.name, settings, row.published, row.features)
+    passes = effort.passes(int(row.settings["passes"]))
+    return replace(row, settings={**row.settings, "passes": passes})
+
+
+def _asked(study: Study | Measurement) -> list[Any]:
+    """What the figures of a study depend on, ready for JSON."""
+    if isinstance(study, Measurement):
+        return []
+    return [[row.name, row.features, dict(row.settings)] for row in study.rows]
 
 
 def _contestants(prepared: _Prepared, rows: Sequence[Row]) -> list[tuple[Contestant, Problem]]:
@@ -205,14 +215,10 @@ class Choice:
         return Table(["Settings", self.measure], rows)
 
 
-SCORE, OBJECTIVE = "Score", "Objective"
-
-
 def tune(
     recipe: Recipe,
     data: Path,
     *,
-    keys: Sequence[str] = (),
     callbacks: Sequence[Callback] = (),
     on_run: OnRun | None = None,
     say: Callable[[str], None] = lambda _: None,
@@ -225,7 +231,6 @@ def tune(
     Args:
         recipe: the task.
         data: the folder of corpora.
-        keys: of some studies; none: all.
         callbacks: watch each training.
         on_run: called before each training.
         say: takes a line on where the work is.
@@ -233,7 +238,7 @@ def tune(
     say("reading the corpora")
     prepared = _Prepared(recipe, recipe.training(recipe.read(data)))
     found = []
-    studies = [s for s in recipe.studies if isinstance(s, Study) and (not keys or s.key in keys)]
+    studies = [study for study in recipe.studies if isinstance(study, Study)]
     for study, row in itertools.chain.from_iterable(((s, r) for r in s.rows) for s in studies):
         if not row.grid:
             continue
