@@ -208,6 +208,13 @@ def test_evaluate(cli):
     assert re.search(r"VP +100\.00 +100\.00 +100\.00", table)
 
 
+def test_columns_that_never_agree_get_a_note(cli):
+    done = cli("evaluate", "-", "--json", stdin=b"The DT B-NP\ndog NN I-NP\n")
+    assert json.loads(done.out)["correct_tokens"] == 0
+    assert "is the file tagged" in done.err
+    assert not cli("evaluate", "-", stdin=SCORED.encode()).err
+
+
 def test_tagged_output_can_be_evaluated(cli, saved):
     tagged = cli("tag", "train.txt", "-m", saved).out
     assert json.loads(cli("evaluate", "-", "--json", stdin=tagged.encode()).out)["score"] == 100

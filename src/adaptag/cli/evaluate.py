@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption
+from adaptag.cli.output import say
 from adaptag.errors import ParameterError
 
 __all__ = ["evaluate"]
@@ -39,6 +40,8 @@ def evaluate(
 
     written = ColumnFormat(separator, comment, skip_docstart)
     result = api.evaluate_file(data, written)
+    if not result.correct_tokens:
+        say("note: the last two columns never agree; is the file tagged, and without --marginals?")
     if as_json:
         typer.echo(json.dumps(result.to_dict(), indent=2))
     elif conlleval:
