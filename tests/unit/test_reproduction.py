@@ -211,6 +211,14 @@ def test_a_page(figures):
     assert "A pass, times faster" not in small  # a column without figures
 
 
+def test_a_page_links_the_evidence(figures):
+    evidence = figures.folder / "tuning-task.md"
+    evidence.write_text("# Settings")
+    assert "](tuning-task.md)" in recipe_page(TASK, figures).text
+    evidence.unlink()
+    assert "tuning-task" not in recipe_page(TASK, figures).text
+
+
 def test_charts_side_by_side(figures):
     """One picture with room for both, in the same units, and names that do not meet."""
     name = "{http://www.w3.org/2000/svg}svg"

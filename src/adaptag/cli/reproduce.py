@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import multiprocessing
 import os
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -92,9 +92,11 @@ def reproduce(
     processes = min(len(chosen), jobs or (cores() if quick else 1))
     rest = (folder, target.resolve(), quick, resume, tune, bool(tasks))
     work = [Work(one.name, *rest) for one in chosen]
-    done = _run(work, processes)
-    if not tune:
-        _write(target)
+    try:
+        done = _run(work, processes)
+    finally:
+        if not tune:
+            _write(target)
     if not done:
         say("not finished; --resume goes on from here")
         raise typer.Exit(INTERRUPTED)
@@ -126,8 +128,9 @@ def _run(work: Sequence[Work], processes: int) -> bool:
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     pool = ProcessPoolExecutor(processes, context, _begin, (places,))
     try:
-        futures = [pool.submit(_one, one, processes == 1) for one in work]
-        finished = [future.result() for future in as_completed(futures)]
+        futures = [pool.submit(_one, one, processes) for one in work]
+        wait(futures)  # one that fails does not end the others
+        finished = [future.result() for future in futures]
         return all(finished)
     except BrokenProcessPool:
         say("a process was ended from outside, perhaps for want of memory")
@@ -148,8 +151,8 @@ def _begin(places: Any) -> None:
         os.sched_setaffinity(0, {places.get()})
 
 
-def _one(work: Work, alone: bool) -> bool:
-    """Run a recipe; whether it was finished."""
+def _one(work: Work, jobs: int) -> bool:
+    """Run a recipe, one of so many at a time; whether it was finished."""
     from adaptag.experiments import reproduction
     from adaptag.experiments.recipes.every import recipe
     from adaptag.experiments.recipes.recipe import Effort, MissingCorpusError
@@ -160,12 +163,17 @@ def _one(work: Work, alone: bool) -> bool:
     def tell(text: str) -> None:
         say(f"{work.name}: {text}")
 
-    with Watch(f"{work.name}: ", alone=alone) as watch:
+    with Watch(f"{work.name}: ", alone=jobs == 1) as watch:
         ways: Any = {"callbacks": [watch], "on_run": watch.on_run, "say": tell}
         try:
             if not work.tune:
                 return reproduction.reproduce(
-                    chosen, work.data, work.output, Effort(work.quick), resume=work.resume, **ways
+                    chosen,
+                    work.data,
+                    work.output,
+                    Effort(work.quick, jobs),
+                    resume=work.resume,
+                    **ways,
                 )
             choices = reproduction.tune(chosen, work.data, **ways)
         except MissingCorpusError as error:

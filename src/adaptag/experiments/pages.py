@@ -62,9 +62,12 @@ def recipe_page(recipe: Recipe, figures: Figures) -> Page:
     seconds = sum(found["seconds"] for found in figures.studies.values())
     parts += [
         "## How it was measured",
-        f"Machine: {machine_line(figures.machine)}; one core. {seconds / 60:.0f} minutes in all.",
+        f"{_machine(figures)} {seconds / 60:.0f} minutes in all.",
         f"Command: `adaptag reproduce {recipe.name}{' --quick' * figures.quick}`",
     ]
+    tuning = figures.folder / f"tuning-{recipe.name}.md"
+    if tuning.exists():
+        parts.append(f"Settings were chosen on training data: [evidence]({tuning.name}).")
     return Page("\n\n".join(parts) + "\n", pictures)
 
 
@@ -111,17 +114,16 @@ def index_page(recipes: Sequence[Recipe], figures: Mapping[str, Figures]) -> str
             if recipe.name in figures
         )
     )
-    machines = {machine_line(figures[r.name].machine): None for r, _ in found}
+    machines = {_machine(one): None for one in figures.values()}
     parts += ["## To repeat it", f"```sh\nadaptag reproduce{' --quick' * quick}\n```", REPEAT]
-    parts += [f"Machine: {line}; one core." for line in machines]
+    parts += machines
     return "\n\n".join(parts) + "\n"
 
 
 READ_FIRST = """\
 What adaptag reaches on the tasks of the papers, beside what they published. Settings were chosen on
-training data alone (pages `tuning-*`, and where a page says so, `benchmarks/results`). Scores are
-those after the last pass, means over seeds where ± is given; times are those of one core, without
-scoring."""
+training data alone; each page links the evidence. Scores are those after the last pass, means over
+seeds; times are those of one core, without scoring."""
 
 WINNERS = f"""\
 F or accuracy in percent, the best in bold. ▲: ADF is better, ▼: ADF is worse, and both the t-test
@@ -140,6 +142,12 @@ ONE_PASS = (
 REPEAT = """\
 All figures are made by this command; each recipe can be named to run it alone. `ADAPTAG_DATA` names
 the folder of corpora."""
+
+
+def _machine(figures: Figures) -> str:
+    jobs = int(figures.machine.get("at a time", "1"))
+    others = f", {jobs} recipes at a time, each on a core of its own" if jobs > 1 else ""
+    return f"Machine: {machine_line(figures.machine)}{others}."
 
 
 def _quick() -> str:

@@ -42,14 +42,16 @@ class Figures:
     """What was measured of a recipe.
 
     Attributes:
-        path: the file that keeps it.
+        folder: that of the results.
+        recipe: its name.
         studies: by their keys: a ``comparison``, or ``tables``; the ``seconds`` it took; the
             ``rows`` that were asked for.
         machine: that of the last study.
         quick: whether it was little work.
     """
 
-    path: Path
+    folder: Path
+    recipe: str
     studies: dict[str, dict[str, Any]]
     machine: dict[str, str]
     quick: bool = False
@@ -59,18 +61,19 @@ class Figures:
         """Read what there is; nothing, where there is no file."""
         path = folder / FIGURES / f"{recipe}.json"
         if not path.exists():
-            return cls(path, {}, machine())
+            return cls(folder, recipe, {}, machine())
         try:
             content = json.loads(path.read_bytes())
-            return cls(path, content["studies"], content["machine"], content["quick"])
+            return cls(folder, recipe, content["studies"], content["machine"], content["quick"])
         except (ValueError, KeyError, TypeError) as error:
             raise FileError(f"{shown(path)}: no figures of a reproduction: {error}") from None
 
     def save(self) -> None:
         """Write all, or leave the file as it was."""
         content = {"quick": self.quick, "machine": self.machine, "studies": self.studies}
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with replace_file(self.path) as file:
+        path = self.folder / FIGURES / f"{self.recipe}.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replace_file(path) as file:
             file.write((json.dumps(content) + "\n").encode())
 
     def comparison(self, key: str) -> Comparison | None:
@@ -143,7 +146,8 @@ def reproduce(
             found = {"comparison": comparison.to_dict()}
         seconds = round(time.perf_counter() - began, 1)
         figures.studies[study.key] = {"rows": _asked(study), "seconds": seconds, **found}
-        figures.machine, figures.quick = machine(), effort.quick
+        figures.machine = machine() | {"at a time": str(effort.jobs)}
+        figures.quick = effort.quick
         figures.save()
     return True
 

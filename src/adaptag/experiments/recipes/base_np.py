@@ -74,13 +74,13 @@ CoNLL-2000, noun phrases alone (B-NP, I-NP, all else O); the features of table 3
                 ),
                 Row(
                     "sgd",
-                    {"rate": 0.1, "sigma": 2, "passes": 56},
+                    {"rate": 0.1, "sigma": 5, "passes": 56},
                     Published(94.26, 94.48, 94.04, 56, 903.88),
                     grid={"rate": RATES, "sigma": SIGMAS},
                 ),
                 Row(
                     "lbfgs",
-                    {"sigma": 2, "passes": 150},
+                    {"sigma": 5, "passes": 150},
                     Published(94.33, 94.57, 94.09, 105, 797.04),
                 ),
                 Row(
@@ -109,7 +109,7 @@ before that.""",
             (
                 Row("adf", {"rate": 0.1, "sigma": 5, "passes": 25}),
                 Row("adf-plain=adf", {"rate": 0.1, "sigma": 5, "passes": 25}, features=PLAIN),
-                Row("cw", {"confidence": 0.6, "passes": 25}, features=PLAIN),
+                Row("cw", {"confidence": 0.8, "passes": 25}, features=PLAIN),
                 Row("arow", {"gamma": 100, "passes": 25}, features=PLAIN),
             ),
             text="""\
@@ -123,8 +123,8 @@ phrase types.""",
             (
                 Row("adf", {"rate": 0.1, "sigma": 5, "passes": 30}),
                 Row("adf-10=adf", {"rate": 0.1, "sigma": 5, "batch": 10, "passes": 30}),
-                Row("sgd", {"rate": 0.1, "sigma": 2, "passes": 30}),
-                Row("sgd-10=sgd", {"rate": 0.1, "sigma": 2, "batch": 10, "passes": 30}),
+                Row("sgd", {"rate": 0.1, "sigma": 5, "passes": 30}),
+                Row("sgd-10=sgd", {"rate": 0.1, "sigma": 5, "batch": 10, "passes": 30}),
             ),
             text="Rates are those of single sentences: an update sums the gradients of its ten.",
         ),
@@ -135,7 +135,7 @@ phrase types.""",
             (
                 Row(
                     "adf",
-                    {"rate": 0.1, "sigma": 5, "alpha": 0.995, "window": "n/10", "passes": 1},
+                    {"rate": 0.1, "sigma": 5, "alpha": 0.99, "window": "n/50", "passes": 1},
                     grid={
                         "rate": (0.05, 0.1, 0.2, 0.5),
                         "window": ("n/10", "n/20", "n/50"),

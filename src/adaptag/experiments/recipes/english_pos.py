@@ -68,15 +68,15 @@ Universal Dependencies English EWT 2.16, the 49 tags of the Penn Treebank (XPOS)
             (
                 Row(
                     "adf",
-                    {"rate": 0.1, "sigma": 5, "passes": 20},
+                    {"rate": 0.2, "sigma": 5, "passes": 20},
                     grid={"rate": RATES, "sigma": SIGMAS},
                 ),
                 Row(
                     "sgd",
-                    {"rate": 0.1, "sigma": 5, "passes": 30},
+                    {"rate": 0.5, "sigma": 2, "passes": 30},
                     grid={"rate": RATES, "sigma": SIGMAS},
                 ),
-                Row("lbfgs", {"sigma": 5, "passes": 80}),
+                Row("lbfgs", {"sigma": 2, "passes": 80}),
                 Row("perceptron", {"passes": 20}),
                 Row("averaged-perceptron", {"passes": 20}),
             ),
@@ -87,8 +87,8 @@ Universal Dependencies English EWT 2.16, the 49 tags of the Penn Treebank (XPOS)
             "L1 regularisation",
             "table 3 and figure 6 of Tsuruoka et al. (2009)",
             l1_rows(
-                1.0,
                 0.5,
+                0.2,
                 {
                     "owlqn": Published(97.16, None, None, 124, 5_623, 50_870, 1.941),
                     "clipping": Published(97.18, None, None, 30, 1_680, 323_199, 2.013),

@@ -72,7 +72,8 @@ U4{c}:%x[0,{c}]
 U5{c}:%x[1,{c}]
 U6{c}:%x[2,{c}]
 """
-RATES = (0.05, 0.1, 0.2)
+POS_RATES = (0.1, 0.2, 0.5)
+NER_RATES = (0.01, 0.02, 0.05, 0.1)
 
 
 def lines(folder: Path) -> Corpora:
@@ -189,16 +190,16 @@ beginnings and ends, as in He and Wang (2012). The score is the accuracy of toke
             (
                 Row(
                     "adf",
-                    {"rate": 0.1, "sigma": 5, "passes": 15},
+                    {"rate": 0.2, "sigma": 5, "passes": 15},
                     Published(94.04),
-                    grid={"rate": RATES},
+                    grid={"rate": POS_RATES},
                 ),
                 Row("madf", {"rate": "auto", "sigma": 5, "passes": 15}, Published(94.01)),
                 Row(
                     "sgd",
-                    {"rate": 0.1, "sigma": 5, "passes": 15},
+                    {"rate": 0.5, "sigma": 5, "passes": 15},
                     Published(94.04),
-                    grid={"rate": RATES},
+                    grid={"rate": POS_RATES},
                 ),
                 Row("lbfgs=owlqn", {"l1": 0, "sigma": 5, "memory": 6, "passes": 50}),
                 Row("perceptron", {"passes": 15}),
@@ -237,25 +238,25 @@ three times are left out. The score is the F of entities.""",
             (
                 Row(
                     "adf",
-                    {"rate": 0.1, "sigma": 5, "passes": 15},
+                    {"rate": 0.05, "sigma": 5, "passes": 15},
                     Published(91.82),
                     EXTENDED,
-                    {"rate": RATES},
+                    {"rate": NER_RATES},
                 ),
                 Row("madf", {"rate": "auto", "sigma": 5, "passes": 15}, Published(92.13), EXTENDED),
                 Row(
                     "sgd",
-                    {"rate": 0.1, "sigma": 5, "passes": 15},
+                    {"rate": 0.05, "sigma": 5, "passes": 15},
                     Published(92.05),
                     EXTENDED,
-                    {"rate": RATES},
+                    {"rate": NER_RATES},
                 ),
                 Row("lbfgs", {"sigma": 5, "passes": 80}, Published(92.09), EXTENDED),
                 Row("perceptron", {"passes": 15}, features=EXTENDED),
                 Row("averaged-perceptron", {"passes": 15}, features=EXTENDED),
                 Row("dca", {"aggressiveness": 1, "passes": 15}, Published(91.78), EXTENDED),
                 Row("pa", {"aggressiveness": 0.01, "passes": 15}, Published(91.60), EXTENDED),
-                Row("adf-characters=adf", {"rate": 0.1, "sigma": 5, "passes": 15}),
+                Row("adf-characters=adf", {"rate": 0.05, "sigma": 5, "passes": 15}),
             ),
             text="""\
 The paper's lexicon is a thesaurus and an encyclopedia, ours the frequent words of the training

@@ -135,13 +135,15 @@ class Study:
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work a reproduction is: all, or little of it.
+    """How a reproduction works: all of it or little, alone or beside others.
 
     Attributes:
         quick: few passes and one seed, to see that all works.
+        jobs: recipes that run at a time.
     """
 
     quick: bool = False
+    jobs: int = 1
 
     def passes(self, wanted: int) -> int:
         """Passes, of those that a study wants."""
