@@ -61,6 +61,7 @@ MORE = Study(
         ),
     ),
     charts=(("objective", ()), ("active", ())),
+    column=("A table", "Task"),
     whole_objective=True,
 )
 COUNTED = Measurement(
@@ -238,6 +239,11 @@ def test_the_summary(figures):
     main = figures.comparison("algorithms")
     for entry in main.entries:
         assert f"{entry.at_end('scores').value:.2f}" in text
+    small = figures.comparison("l1").entries[0].at_end("scores").value
+    assert (
+        f"## A table\n\n| Algorithm | Task |\n| --- | ---: |\n| cumulative | {small:.2f} (90.00) |"
+        in text
+    )
     assert "quick" not in text
     assert "[A task](task.md): table 4; table 1; table 2" in text
     quick = index_page([TASK], {"task": replace(figures, quick=True)})

@@ -106,6 +106,7 @@ def index_page(recipes: Sequence[Recipe], figures: Mapping[str, Figures]) -> str
     ]
     if one_pass:
         parts += ["## One pass", _one_pass(one_pass).markdown(), ONE_PASS]
+    parts += _published_tables(recipes, figures)
     parts += ["## Pages"]
     parts.append(
         "\n".join(
@@ -138,6 +139,8 @@ seconds of ADF by ours, for as many passes as were made; the machines are ten ye
 ONE_PASS = (
     "Each training sentence is seen once; settings were chosen for that. Means over 3 orders."
 )
+
+BRACKETS = "In brackets: published. The pages say where data or features differ."
 
 REPEAT = """\
 All figures are made by this command; each recipe can be named to run it alone. `ADAPTAG_DATA` names
@@ -395,6 +398,34 @@ def _times(found: Sequence[tuple[Recipe, Comparison]]) -> Table:
     head = ["Task", *(f"{name}, s" for name in RIVALS)]
     more = ["ADF to the score of L-BFGS, s", "Times faster than L-BFGS"]
     return Table([*head, *more, "Times faster than published"], rows)
+
+
+def _published_tables(recipes: Sequence[Recipe], figures: Mapping[str, Figures]) -> list[str]:
+    """Tables of a paper that have a column for each task: ours, and the published figure."""
+    tables: dict[str, dict[str, dict[str, str]]] = {}
+    for recipe in recipes:
+        for study in recipe.studies:
+            if isinstance(study, Measurement) or study.column is None:
+                continue
+            comparison = (
+                figures[recipe.name].comparison(study.key) if recipe.name in figures else None
+            )
+            if comparison is None:
+                continue
+            table, column = study.column
+            published = {row.name.partition("=")[0]: row.published for row in study.rows}
+            for entry in comparison.entries:
+                p = published.get(entry.name, Published()).score
+                if p is not None:
+                    score = entry.at_end("scores").value
+                    cells = tables.setdefault(table, {}).setdefault(entry.name, {})
+                    cells[column] = _beside(score, p, ".2f")
+    parts = []
+    for title, rows in tables.items():
+        columns = list(dict.fromkeys(column for cells in rows.values() for column in cells))
+        lines = [[name, *(cells.get(c, NONE) for c in columns)] for name, cells in rows.items()]
+        parts += [f"## {title}", Table(["Algorithm", *columns], lines).markdown(), BRACKETS]
+    return parts
 
 
 def _one_pass(found: Sequence[tuple[Recipe, Comparison]]) -> Table:

@@ -12,6 +12,7 @@ from adaptag.dataset.encoded import Dataset
 from adaptag.experiments.problem import tagging_problem
 from adaptag.experiments.recipes.chunking import L1_CHARTS, l1_rows, sentences_of
 from adaptag.experiments.recipes.recipe import (
+    TSURUOKA,
     Corpora,
     Published,
     Recipe,
@@ -279,6 +280,7 @@ The features of Tsuruoka et al.: words, parts of speech and chunks in a window o
 substrings of the word of up to nine characters, and its shape; plain edges. The naive penalty is
 left out, as for chunking.""",
             charts=L1_CHARTS,
+            column=(TSURUOKA, "NER"),
             whole_objective=True,
         ),
     ),

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.experiments.recipes.recipe import (
+    HE_WANG,
+    TSURUOKA,
     Corpora,
     Published,
     Recipe,
@@ -142,6 +144,7 @@ CRF++, with the σ of SGD.""",
                 ("scores", ("adf", "madf", "sgd", "lbfgs")),
                 ("scores", ("adf", "dca", "pa", "averaged-perceptron", "cw", "arow")),
             ),
+            column=(HE_WANG, "Chunking"),
         ),
         Study(
             "l1",
@@ -165,6 +168,7 @@ reaches on held-out sentences, the rate by the objective after 30 passes. The na
 touches every weight in every update, is left out: the paper finds its F and objective to be those
 of clipping, and it would take hours here.""",
             charts=L1_CHARTS,
+            column=(TSURUOKA, "Chunking"),
             whole_objective=True,
         ),
     ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.experiments.recipes.chunking import L1_CHARTS, l1_rows
 from adaptag.experiments.recipes.recipe import (
+    TSURUOKA,
     Corpora,
     Published,
     Recipe,
@@ -101,6 +102,7 @@ The paper's corpus, sections of the Wall Street Journal, is not free: these are 
 mails, reviews), a fifth as many. Compare the order of methods, not the figures. The naive penalty
 is left out, as for chunking.""",
             charts=L1_CHARTS,
+            column=(TSURUOKA, "POS (published: WSJ)"),
             whole_objective=True,
         ),
     ),

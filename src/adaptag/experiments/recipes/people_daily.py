@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.experiments.recipes.recipe import (
+    HE_WANG,
     Corpora,
     Published,
     Recipe,
@@ -215,6 +216,7 @@ is run as `owlqn` without L1, the same method in half the memory.""",
                 ("scores", ("adf", "madf", "sgd", "lbfgs")),
                 ("scores", ("adf", "dca", "pa", "averaged-perceptron")),
             ),
+            column=(HE_WANG, "POS PKU"),
         ),
     ),
 )
@@ -266,6 +268,7 @@ the paper's CRF++.""",
                 ("scores", ("adf", "madf", "sgd", "lbfgs")),
                 ("scores", ("adf", "dca", "pa", "averaged-perceptron", "adf-characters")),
             ),
+            column=(HE_WANG, "NER PD(e)"),
         ),
     ),
 )

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from adaptag.training.declarations import Value
 
 __all__ = [
+    "HE_WANG",
+    "TSURUOKA",
     "Corpora",
     "Effort",
     "Measurement",
@@ -41,6 +43,8 @@ __all__ = [
 VARIABLE = "ADAPTAG_DATA"
 BESIDE = Path("../shared/data")
 QUICK_PASSES = 3
+HE_WANG = "He and Wang (2012), table 5"
+TSURUOKA = "Tsuruoka et al. (2009), tables 1 to 3"
 HELD_OUT = 5  # the last fifth of the training sentences
 
 
@@ -119,6 +123,7 @@ class Study:
         text: where it differs from the paper, and what follows from that.
         charts: curves to draw, ``scores``, ``objective`` or ``active``, and for each the names of
             the rows in it; no names: all.
+        column: the paper's table and the column of it that this study is, for the summary.
         whole_objective: whether the objective is that of all training data after each pass, with
             its regularisation; settings are then chosen by it.
     """
@@ -130,6 +135,7 @@ class Study:
     seeds: int = 1
     text: str = ""
     charts: tuple[tuple[str, tuple[str, ...]], ...] = (("scores", ()),)
+    column: tuple[str, str] | None = None
     whole_objective: bool = False
 
 

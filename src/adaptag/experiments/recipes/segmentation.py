@@ -16,6 +16,7 @@ from adaptag.dataset.encoded import Examples
 from adaptag.evaluation.segmentation import common_words, evaluate_segmentation
 from adaptag.experiments.problem import Part, Problem
 from adaptag.experiments.recipes.recipe import (
+    HE_WANG,
     Corpora,
     Measurement,
     Published,
@@ -350,6 +351,7 @@ chosen for chunking.""",
             text="""\
 Half of the paper's passes. The strengths of PA and DCA are the paper's; the rates of SGD and MADF
 are found on a sample of the data, as in the paper.""",
+            column=(HE_WANG, "CWS PKU"),
         ),
         Study(
             "online-raw",
@@ -372,6 +374,7 @@ Tags B, M, E, S and plain edges; characters, their bigrams, maximum matching wit
 of the training data, and accessor variety and mutual information of the text of the training and
 test lines, without their words. Features that occur less than five times are left out. The paper's
 raw text is not known and surely larger.""",
+            column=(HE_WANG, "CWS PKU(e)"),
         ),
     ),
     (
