@@ -349,7 +349,8 @@ def _speed(c: Comparison) -> str:
         return "ADF does not reach its score."
     ratio = batch / reached
     word = "confirmed" if ratio >= 10 else "contradicted"
-    return f"{word}, {ratio:,.0f} times to the same score."
+    note = "" if entries["lbfgs"].converged()[0] else ", which was not its last: it was stopped"
+    return f"{word}, {ratio:,.0f} times to the same score{note}."
 
 
 def _seconds_to(c: Comparison) -> float | None:
