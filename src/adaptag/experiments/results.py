@@ -117,10 +117,13 @@ class Run:
 
     @property
     def converged(self) -> int | None:
-        """The first pass at which the paper's rule holds: five adjacent scores within 0.01."""
+        """The first pass at which the paper's rule holds: five adjacent scores within 0.01.
+
+        A model that finds nothing at all, as batch algorithms do at first, has not converged.
+        """
         history = [PassReport(n, 0, 0, 0, score) for n, score in enumerate(self.scores, 1)]
         for report in history:
-            if RULE.on_pass(history[: report.number]):
+            if report.score > 0 and RULE.on_pass(history[: report.number]):
                 return report.number
         return None
 
