@@ -91,7 +91,7 @@ def reproduce(
     target.mkdir(parents=True, exist_ok=True)
     processes = min(len(chosen), jobs or (cores() if quick else 1))
     rest = (folder, target.resolve(), quick, resume, tune, bool(tasks))
-    work = [Work(one.name, *rest) for one in chosen]
+    work = [Work(one.name, *rest) for one in sorted(chosen, key=lambda one: -one.minutes)]
     try:
         done = _run(work, processes)
     finally:

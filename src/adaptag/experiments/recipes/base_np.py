@@ -160,4 +160,5 @@ phrase types.""",
         System("Sun et al. (2008)", "latent-variable CRF", 94.3),
         System("Sun et al. (2014)", "CRF, ADF", 94.5),
     ),
+    minutes=4,
 )

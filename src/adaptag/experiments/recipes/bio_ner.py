@@ -295,4 +295,5 @@ chunking.""",
         System("Tsuruoka et al. (2009)", "CRF, SGD-L1", 71.6),
         System("Sun et al. (2014)", "CRF, ADF", 72.3),
     ),
+    minutes=33,
 )

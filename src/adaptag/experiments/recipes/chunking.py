@@ -172,4 +172,5 @@ of clipping, and it would take hours here.""",
             whole_objective=True,
         ),
     ),
+    minutes=5,
 )

@@ -106,4 +106,5 @@ is left out, as for chunking.""",
             whole_objective=True,
         ),
     ),
+    minutes=12,
 )

@@ -219,7 +219,9 @@ is run as `owlqn` without L1, the same method in half the memory.""",
             column=(HE_WANG, "POS PKU"),
         ),
     ),
+    minutes=40,
 )
+
 
 CHINESE_NER = Recipe(
     "chinese-ner",
@@ -273,4 +275,5 @@ has the σ of SGD and was stopped before its end. Beside it stands the paper's C
             column=(HE_WANG, "NER PD(e)"),
         ),
     ),
+    minutes=6,
 )

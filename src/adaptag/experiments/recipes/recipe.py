@@ -42,7 +42,7 @@ __all__ = [
 
 VARIABLE = "ADAPTAG_DATA"
 BESIDE = Path("../shared/data")
-QUICK_PASSES = 3
+QUICK_PASSES = 2
 HE_WANG = "He and Wang (2012), table 5"
 TSURUOKA = "Tsuruoka et al. (2009), tables 1 to 3"
 HELD_OUT = 5  # the last fifth of the training sentences
@@ -199,6 +199,7 @@ class Recipe:
         problem: makes a problem of them, with the features of that name.
         studies: what is measured.
         systems: other systems of a paper's table, their methods and scores.
+        minutes: about how long it takes on one core; long ones are begun first.
         training: takes the training data alone, for choosing settings: as corpora of their own,
             with test data from among them.
     """
@@ -210,6 +211,7 @@ class Recipe:
     problem: Callable[[Any, str], Problem]
     studies: tuple[Study | Measurement, ...]
     systems: tuple[System, ...] = ()
+    minutes: float = 1
     training: Callable[[Any], Any] = hold_out
 
 

@@ -387,4 +387,5 @@ under [word lists and raw text](resources.md).""",
         System("Sun (2010), MSR", "several segmenters, voting", 96.9),
         System("Sun et al. (2014), MSR", "CRF, ADF", 97.5),
     ),
+    minutes=25,
 )
