@@ -652,7 +652,9 @@ def test_a_chart_without_matplotlib_is_refused_at_once(cli, monkeypatch):
 def test_ctrl_c_keeps_what_was_done(tmp_path, jobs):
     lines = ingredients(train=1500, dev=0, test=0).train
     (tmp_path / "train.txt").write_text(column_text(lines), encoding="utf-8")
-    start = "from adaptag.cli.main import run; run()"
+    # What a shell starts in the background ignores Ctrl-C, and so would what the tests start.
+    heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    start = f"{heard}; from adaptag.cli.main import run; run()"
     words = ["tune", "train.txt", "--jobs", str(jobs), "--state", "s", "--full", "--passes", "12"]
     command = [sys.executable, "-c", start, *words]
     process = subprocess.Popen(
