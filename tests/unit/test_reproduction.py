@@ -121,9 +121,9 @@ def test_whole_objective(figures):
 def test_parts_count_together():
     """The score of several parts is that of all their test sentences."""
     one, two = (problem(CORPORA, features).parts[0] for features in ("", "more"))
-    size = figures_of = problem(CORPORA, "").train
+    size = problem(CORPORA, "").train
     (chosen,) = check_contestants(["adf"], {}, 3)
-    together = contest([(chosen, Problem((one, two), "F", size, figures_of))])
+    together = contest([(chosen, Problem((one, two), "F", size, size))])
     alone = [contest([(chosen, Problem((part,), "F", size, size))]) for part in (one, two)]
     runs = [c.entries[0].runs[0] for c in (together, *alone)]
     low, high = sorted(run.scores[-1] for run in runs[1:])

@@ -226,3 +226,11 @@ def test_many_predicates_are_told_apart():
     assert index.n_predicates == len(words)
     assert [index.name(p) for p in encoded.predicates[::7000]] == [f"U:{w}" for w in words[::7000]]
     assert np.array_equal(index.encode(corpus).predicates, encoded.predicates)
+
+
+def test_plain_is_the_inverse_of_rich():
+    text = "# *no line\n*0:%x[0,0]\nU1:%x[-1,0]/*\nB\n"
+    plain = Template(text).plain()
+    assert plain.text == "# *no line\nU0:%x[0,0]\nU1:%x[-1,0]/*\nB\n"
+    assert plain.rich().plain() == plain
+    assert not Template.for_attributes().rich().plain().rich_attributes

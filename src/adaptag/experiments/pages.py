@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, NamedTuple
 
-from adaptag.experiments.charts import Series, line_chart, side_by_side
+from adaptag.experiments.charts import line_chart, side_by_side
 from adaptag.experiments.recipes.recipe import QUICK_PASSES, Measurement, Published, Study
 from adaptag.experiments.report import curves_of, lowest_score
 from adaptag.experiments.results import LEVEL, NONE, Table, machine_line, shown, shown_seconds
@@ -85,25 +85,15 @@ def _systems(recipe: Recipe, figures: Figures) -> list[str]:
 
 def index_page(recipes: Sequence[Recipe], figures: Mapping[str, Figures]) -> str:
     """The summary of all recipes: who is best, in what time, and whether that is chance."""
-    found = [
-        (recipe, comparison)
-        for recipe in recipes
-        if recipe.name in figures
-        and (comparison := figures[recipe.name].comparison(MAIN)) is not None
-    ]
-    quick = any(figures[recipe.name].quick for recipe in recipes if recipe.name in figures)
+    found = _contests(recipes, figures, MAIN)
+    quick = any(one.quick for one in figures.values())
     parts = ["# Results", READ_FIRST]
     if quick:
         parts.append(_quick())
     parts += ["## Who wins", _winners(found).markdown(), WINNERS]
     parts += ["## The claims of the paper", _claims(found)]
     parts += ["## Time, and L-BFGS", *(table.markdown() for table in _times(found)), TIMES]
-    one_pass = [
-        (recipe, comparison)
-        for recipe in recipes
-        if recipe.name in figures
-        and (comparison := figures[recipe.name].comparison("one-pass")) is not None
-    ]
+    one_pass = _contests(recipes, figures, "one-pass")
     if one_pass:
         parts += ["## One pass", _one_pass(one_pass).markdown(), ONE_PASS]
     parts += _published_tables(recipes, figures)
@@ -119,6 +109,18 @@ def index_page(recipes: Sequence[Recipe], figures: Mapping[str, Figures]) -> str
     parts += ["## To repeat it", f"```sh\nadaptag reproduce{' --quick' * quick}\n```", REPEAT]
     parts += machines
     return "\n\n".join(parts) + "\n"
+
+
+def _contests(
+    recipes: Sequence[Recipe], figures: Mapping[str, Figures], key: str
+) -> list[tuple[Recipe, Comparison]]:
+    """The study of that key, of all recipes that have its figures."""
+    return [
+        (recipe, comparison)
+        for recipe in recipes
+        if recipe.name in figures
+        and (comparison := figures[recipe.name].comparison(key)) is not None
+    ]
 
 
 READ_FIRST = """\
@@ -168,8 +170,7 @@ def _sources(recipe: Recipe) -> list[str]:
 
 
 def _study(name: str, study: Study, c: Comparison) -> tuple[list[str], dict[str, str]]:
-    published = {row.name.partition("=")[0]: row.published for row in study.rows}
-    parts = [_columns(c, published, cells).markdown() for cells in (_scores, _efforts)]
+    parts = [_columns(c, study.published, cells).markdown() for cells in (_scores, _efforts)]
     parts.append(_about(c))
     pictures: dict[str, str] = {}
     for number, (curve, names) in enumerate(study.charts, 1):
@@ -197,7 +198,7 @@ def _chart(c: Comparison, entries: Sequence[Entry], curve: str, against: str) ->
     series = curves_of(entries, curve, against)
     steps = "passes" + (" (iterations)" if any(not e.online for e in entries) else "")
     return line_chart(
-        [Series(s.name, s.x, s.y, s.spread) for s in series],
+        series,
         title=f"{TITLES[curve]} against {against or 'passes'}",
         x_label="seconds of training" if against else steps,
         y_label=AXES[curve].format(measure=c.measure),
@@ -320,9 +321,9 @@ def _claims(found: Sequence[tuple[Recipe, Comparison]]) -> str:
         top = max(c.entries, key=lambda e: e.at_end("scores").value if e.name in RIVALS else 0.0)
         head = "ADF is first" if top.name == adf.name else f"{top.name} is first"
         texts = [
-            f"better than {_listed(better)}" if better else "",
-            f"not told apart from {_listed(same)}" if same else "",
-            f"worse than {_listed(worse)}" if worse else "",
+            f"better than {', '.join(better)}" if better else "",
+            f"not told apart from {', '.join(same)}" if same else "",
+            f"worse than {', '.join(worse)}" if worse else "",
         ]
         told = "; ".join(text for text in texts if text)
         if not (same or worse):
@@ -334,10 +335,6 @@ def _claims(found: Sequence[tuple[Recipe, Comparison]]) -> str:
         lines.append(f"- **{recipe.title}**, best accuracy: {verdict}. {head}; ADF is {told}.")
         lines.append(f"    - An order of magnitude faster than L-BFGS: {_speed(c)}")
     return "\n".join(lines)
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(names)
 
 
 def _speed(c: Comparison) -> str:
@@ -402,8 +399,8 @@ def _times(found: Sequence[tuple[Recipe, Comparison]]) -> list[Table]:
 
 def _published(recipe: Recipe, name: str) -> Published:
     """What the main study of a recipe has for an algorithm."""
-    rows = [row for study in recipe.studies if isinstance(study, Study) for row in study.rows]
-    return next((row.published for row in rows if row.name == name), Published())
+    main = next(s for s in recipe.studies if isinstance(s, Study) and s.key == MAIN)
+    return main.published.get(name, Published())
 
 
 def _published_tables(recipes: Sequence[Recipe], figures: Mapping[str, Figures]) -> list[str]:
@@ -419,9 +416,8 @@ def _published_tables(recipes: Sequence[Recipe], figures: Mapping[str, Figures])
             if comparison is None:
                 continue
             table, column = study.column
-            published = {row.name.partition("=")[0]: row.published for row in study.rows}
             for entry in comparison.entries:
-                p = published.get(entry.name, Published()).score
+                p = study.published.get(entry.name, Published()).score
                 if p is not None:
                     score = entry.at_end("scores").value
                     cells = tables.setdefault(table, {}).setdefault(entry.name, {})

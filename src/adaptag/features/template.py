@@ -134,6 +134,11 @@ class Template:
         text = re.sub(r"^U", "*", self.text, flags=re.MULTILINE)
         return replace(self, text=text, rich_attributes=self.attributes)
 
+    def plain(self) -> Template:
+        """The template in which no line, and no attribute, has edge weights beside node weights."""
+        text = re.sub(r"^\*", "U", self.text, flags=re.MULTILINE)
+        return replace(self, text=text, rich_attributes=False)
+
     @property
     def skeletons(self) -> list[str]:
         """Texts with holes, numbered; attributes are number 0 where there are any."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.experiments.recipes.chunking import sentences_of
 from adaptag.experiments.recipes.recipe import (
+    RIVAL_CHARTS,
     Corpora,
     Published,
     Recipe,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["BASE_NP"]
 
 PLAIN = "plain"
-ONLINE = ("adf", "sgd", "perceptron", "averaged-perceptron")
 RATES = (0.02, 0.05, 0.1, 0.2)
 SIGMAS = (1.0, 2.0, 5.0)
 
@@ -48,8 +48,7 @@ def noun_phrases(path: Path) -> list[list[tuple[str, str, str]]]:
 def problem(corpora: Corpora, features: str) -> Problem:
     """Every feature has edge weights too; none has, where features are plain."""
     rich = Template.load("base-np")
-    plain = Template(rich.text.replace("\n*", "\nU"), name="base-np, plain edges")
-    return encoded(corpora, plain if features == PLAIN else rich)
+    return encoded(corpora, rich.plain() if features == PLAIN else rich)
 
 
 BASE_NP = Recipe(
@@ -100,7 +99,7 @@ The paper's models have weights only for pairs of feature and label that occur i
 (4.8 × 10⁵ features); adaptag has weights for all pairs. Keeping to pairs that occur was tried: in
 cross-validation it is lower. The paper's perceptron makes 200 passes; it moves up and down long
 before that.""",
-            charts=(("scores", ONLINE), ("scores", ("adf", "lbfgs"))),
+            charts=RIVAL_CHARTS,
         ),
         Study(
             "edges",

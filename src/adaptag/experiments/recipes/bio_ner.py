@@ -12,6 +12,7 @@ from adaptag.dataset.encoded import Dataset
 from adaptag.experiments.problem import tagging_problem
 from adaptag.experiments.recipes.chunking import L1_CHARTS, l1_rows, sentences_of
 from adaptag.experiments.recipes.recipe import (
+    RIVAL_CHARTS,
     TSURUOKA,
     Corpora,
     Published,
@@ -42,7 +43,6 @@ PLAIN, SUBSTRINGS = "plain", "substrings"
 MARKERS = ("TI", "AB")  # "TI - " and "AB - " stand before the first sentence of a title or abstract
 IDENTIFIER = "UI"
 PASSES = 8  # of the taggers of parts of speech and chunks
-ONLINE = ("adf", "sgd", "perceptron", "averaged-perceptron")
 RATES = (0.01, 0.02, 0.05)
 OUTSIDE = "-"
 
@@ -107,7 +107,6 @@ def problem(corpora: Corpora, features: str) -> Problem:
     if features == SUBSTRINGS:
         return with_substrings(corpora)
     rich = Template.load("bio-ner")
-    plain = Template(rich.text.replace("\n*", "\nU"), name="bio-ner, plain edges")
     columns = [
         ColumnCorpus.from_sentences(
             [(word, pos, spelling, label) for word, pos, spelling, _, label in sentence]
@@ -115,7 +114,7 @@ def problem(corpora: Corpora, features: str) -> Problem:
         )
         for sentences in corpora
     ]
-    return encoded((columns[0], columns[1]), plain if features == PLAIN else rich)
+    return encoded((columns[0], columns[1]), rich.plain() if features == PLAIN else rich)
 
 
 def with_substrings(corpora: Corpora) -> Problem:
@@ -203,7 +202,7 @@ end, where the paper let it run for 400 iterations: what it shows is how far it 
 Sun et al. have their parts of speech from the GENIA tagger, which was made on the very abstracts;
 our features have the spelling of the word beside their orthography, which may be why all methods
 are above their figures.""",
-            charts=(("scores", ONLINE), ("scores", ("adf", "lbfgs"))),
+            charts=RIVAL_CHARTS,
         ),
         Study(
             "edges",

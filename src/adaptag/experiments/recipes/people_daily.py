@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import unicodedata
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.experiments.recipes.recipe import (
     HE_WANG,
+    WINDOW,
     Corpora,
     Published,
     Recipe,
@@ -17,7 +17,8 @@ from adaptag.experiments.recipes.recipe import (
     encoded,
     files_of,
 )
-from adaptag.features.extractors import MaximumMatching, add_columns
+from adaptag.experiments.recipes.segmentation import frequent_words, matching
+from adaptag.features.extractors import add_columns
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,18 +32,9 @@ __all__ = ["CHINESE_NER", "CHINESE_POS"]
 TEST_PART = 10  # the last tenth of the lines
 TYPES = {"nr": "PER", "ns": "LOC", "nt": "ORG"}
 EXTENDED = "extended"
-FREQUENT = 3  # occurrences that a feature has, and a word of the lexicon
-POS_TEMPLATE = """\
-U00:%x[-2,0]
-U01:%x[-1,0]
-U02:%x[0,0]
-U03:%x[1,0]
-U04:%x[2,0]
-U05:%x[-2,0]/%x[-1,0]
-U06:%x[-1,0]/%x[0,0]
-U07:%x[0,0]/%x[1,0]
-U08:%x[1,0]/%x[2,0]
-U11:%prefix1[0,0]
+CUTOFF = 3
+POS_TEMPLATE = f"""\
+{WINDOW}U11:%prefix1[0,0]
 U12:%prefix2[0,0]
 U13:%prefix3[0,0]
 U14:%suffix1[0,0]
@@ -50,17 +42,8 @@ U15:%suffix2[0,0]
 U16:%suffix3[0,0]
 B
 """
-NER_TEMPLATE = """\
-U00:%x[-2,0]
-U01:%x[-1,0]
-U02:%x[0,0]
-U03:%x[1,0]
-U04:%x[2,0]
-U05:%x[-2,0]/%x[-1,0]
-U06:%x[-1,0]/%x[0,0]
-U07:%x[0,0]/%x[1,0]
-U08:%x[1,0]/%x[2,0]
-U09:%x[-1,0]/%x[1,0]
+NER_TEMPLATE = f"""\
+{WINDOW}U09:%x[-1,0]/%x[1,0]
 U10:%x[-1,1]
 U11:%x[0,1]
 U12:%x[1,1]
@@ -99,7 +82,7 @@ def read_pos(folder: Path) -> Corpora:
 
 def pos_problem(corpora: Corpora, _features: str) -> Problem:
     """The features of He and Wang (2012): words, their bigrams, beginnings and ends."""
-    return encoded(corpora, POS_TEMPLATE, cutoff=FREQUENT)
+    return encoded(corpora, POS_TEMPLATE, cutoff=CUTOFF)
 
 
 # ---- named entities ----------------------------------------------------------------------------
@@ -164,15 +147,13 @@ def ner_problem(corpora: Corpora, features: str) -> Problem:
     """Characters; extended: also the words that maximum matching finds."""
     if features != EXTENDED:
         columns = tuple(ColumnCorpus.from_sentences(part) for part in corpora)
-        return encoded((columns[0], columns[1]), NER_TEMPLATE, cutoff=FREQUENT)
-    counts = Counter(word for words in corpora.train.words for word in words)
-    lexicon = frozenset(word for word, n in counts.items() if n >= FREQUENT and len(word) > 1)
-    matching = [MaximumMatching(lexicon), MaximumMatching(lexicon, backward=True)]
+        return encoded((columns[0], columns[1]), NER_TEMPLATE, cutoff=CUTOFF)
+    extractors = matching(frequent_words(corpora.train.words))
     first, second = (
-        ColumnCorpus.from_sentences(add_columns(part, matching, before=1)) for part in corpora
+        ColumnCorpus.from_sentences(add_columns(part, extractors, before=1)) for part in corpora
     )
     template = NER_TEMPLATE + "".join(LEXICON_LINES.replace("{c}", c) for c in "23")
-    return encoded((first, second), template, cutoff=FREQUENT)
+    return encoded((first, second), template, cutoff=CUTOFF)
 
 
 CHINESE_POS = Recipe(

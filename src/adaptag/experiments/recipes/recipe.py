@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "HE_WANG",
+    "RIVAL_CHARTS",
     "TSURUOKA",
+    "WINDOW",
     "Corpora",
     "Effort",
     "Measurement",
@@ -45,6 +47,23 @@ BESIDE = Path("../shared/data")
 QUICK_PASSES = 2
 HE_WANG = "He and Wang (2012), table 5"
 TSURUOKA = "Tsuruoka et al. (2009), tables 1 to 3"
+# Figures 2 and 4 of Sun et al. (2014): ADF beside the online methods, and beside L-BFGS.
+RIVAL_CHARTS = (
+    ("scores", ("adf", "sgd", "perceptron", "averaged-perceptron")),
+    ("scores", ("adf", "lbfgs")),
+)
+# Tokens and pairs of neighbours in a window of five: lines that templates begin with.
+WINDOW = """\
+U00:%x[-2,0]
+U01:%x[-1,0]
+U02:%x[0,0]
+U03:%x[1,0]
+U04:%x[2,0]
+U05:%x[-2,0]/%x[-1,0]
+U06:%x[-1,0]/%x[0,0]
+U07:%x[0,0]/%x[1,0]
+U08:%x[1,0]/%x[2,0]
+"""
 HELD_OUT = 5  # the last fifth of the training sentences
 
 
@@ -137,6 +156,11 @@ class Study:
     charts: tuple[tuple[str, tuple[str, ...]], ...] = (("scores", ()),)
     column: tuple[str, str] | None = None
     whole_objective: bool = False
+
+    @property
+    def published(self) -> dict[str, Published]:
+        """What the paper has, by the names of the contestants."""
+        return {row.name.partition("=")[0]: row.published for row in self.rows}
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,8 @@ from adaptag.evaluation.segmentation import common_words, evaluate_segmentation
 from adaptag.experiments.problem import Part, Problem
 from adaptag.experiments.recipes.recipe import (
     HE_WANG,
+    RIVAL_CHARTS,
+    WINDOW,
     Corpora,
     Measurement,
     Published,
@@ -42,7 +44,14 @@ if TYPE_CHECKING:
     from adaptag.experiments.recipes.recipe import Effort
     from adaptag.features.extractors import Extractor
 
-__all__ = ["SEGMENTATION", "fold", "matching", "unsupervised", "with_columns"]
+__all__ = [
+    "SEGMENTATION",
+    "fold",
+    "frequent_words",
+    "matching",
+    "unsupervised",
+    "with_columns",
+]
 
 TAGS = "bie"
 PLAIN, EXTENDED = "plain", "extended"
@@ -50,22 +59,11 @@ KINDS = {
     "": CharacterFeatures(),
     PLAIN: CharacterFeatures(word_cutoff=0, edges=None),
 }
-ONLINE = ("adf", "sgd", "perceptron", "averaged-perceptron")
 RATES = (0.05, 0.1, 0.2)
 SIGMAS = (1.0, 2.0, 5.0)
 COLUMN_TAGS = "bmes"
 EXTENDED_CUTOFF = 5
 FREQUENT = 3  # occurrences that make a word of the training data one of the lexicon
-CHARACTERS = """\
-U00:%x[-2,0]
-U01:%x[-1,0]
-U02:%x[0,0]
-U03:%x[1,0]
-U04:%x[2,0]
-U05:%x[-2,0]/%x[-1,0]
-U06:%x[-1,0]/%x[0,0]
-U07:%x[0,0]/%x[1,0]
-U08:%x[1,0]/%x[2,0]"""
 
 
 def read(folder: Path) -> Corpora:
@@ -107,9 +105,7 @@ def extended(corpora: Corpora) -> Problem:
     """Characters as tokens, with columns from a lexicon and from the raw text of both corpora."""
     folded = Corpora(*map(fold, corpora))
     raw = [*folded.train.texts(), *folded.test.texts()]
-    counts = Counter(word for words in folded.train.words() for word in words)
-    lexicon = frozenset(word for word, n in counts.items() if n >= FREQUENT)
-    extractors = [*matching(lexicon), *unsupervised(raw)]
+    extractors = [*matching(frequent_words(folded.train.words())), *unsupervised(raw)]
     return with_columns(folded, extractors, cutoff=EXTENDED_CUTOFF)
 
 
@@ -117,6 +113,12 @@ def fold(corpus: SegmentedCorpus) -> SegmentedCorpus:
     """The corpus with all digits and all Latin letters alike, as the features of words see it."""
     codes = core.fold_codes(corpus.codes, CharacterFeatures().fold)
     return replace(corpus, codes=codes)
+
+
+def frequent_words(sentences: list[list[str]]) -> frozenset[str]:
+    """A lexicon of the words that training data has three times or more."""
+    counts = Counter(word for words in sentences for word in words)
+    return frozenset(word for word, n in counts.items() if n >= FREQUENT)
 
 
 def matching(lexicon: frozenset[str]) -> list[Extractor]:
@@ -132,9 +134,9 @@ def unsupervised(raw: list[str]) -> list[Extractor]:
 
 def with_columns(corpora: Corpora, extractors: Sequence[Extractor], cutoff: int = 1) -> Problem:
     """Characters, their bigrams, and what extractors find, in a window of three."""
-    lines = [f"U{c}.{k}:%x[{k},{c + 1}]" for c in range(len(extractors)) for k in (-1, 0, 1)]
+    lines = [f"U{c}.{k}:%x[{k},{c + 1}]\n" for c in range(len(extractors)) for k in (-1, 0, 1)]
     first, second = (_columns(corpus, extractors) for corpus in corpora)
-    return encoded((first, second), "\n".join([CHARACTERS, *lines, "B"]) + "\n", cutoff=cutoff)
+    return encoded((first, second), "".join([WINDOW, *lines, "B\n"]), cutoff=cutoff)
 
 
 def _columns(corpus: SegmentedCorpus, extractors: Sequence[Extractor]) -> ColumnCorpus:
@@ -263,7 +265,7 @@ bakeoff counts them.""",
 compare order, passes and times, not scores. For PKU the paper of 2012 has 95.4 with ADF, see below.
 Without detection of new words. L-BFGS is run as `owlqn` without L1, the same method with less
 memory to read, and has the σ of SGD.""",
-            charts=(("scores", ONLINE), ("scores", ("adf", "lbfgs"))),
+            charts=RIVAL_CHARTS,
         ),
         Measurement(
             "increments",

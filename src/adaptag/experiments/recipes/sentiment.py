@@ -9,7 +9,7 @@ import numpy as np
 
 from adaptag.dataset.matrix import matrix_examples
 from adaptag.experiments.problem import Part, Problem
-from adaptag.experiments.recipes.recipe import Published, Recipe, Row, Study, files_of
+from adaptag.experiments.recipes.recipe import RIVAL_CHARTS, Published, Recipe, Row, Study, files_of
 from adaptag.experiments.results import Data
 
 if TYPE_CHECKING:
@@ -25,7 +25,6 @@ DOMAINS = ("books", "dvd", "electronics", "kitchen")
 CLASSES = ("negative", "positive")
 FOLDS, SEED = 4, 1
 SIGMAS = (0.25, 0.5, 1.0)
-ONLINE = ("adf", "sgd", "perceptron", "averaged-perceptron")
 
 
 class Reviews(NamedTuple):
@@ -162,7 +161,7 @@ its own the level changes by more than a point (one classifier for all domains i
 `benchmarks/results/sentiment.md`, which also has the reason for the logarithm). Settings are the
 same for all domains and were chosen inside the training parts of their first folds, which hold test
 reviews of the other folds.""",
-            charts=(("scores", ONLINE), ("scores", ("adf", "lbfgs"))),
+            charts=RIVAL_CHARTS,
         ),
         Study(
             "one-pass",
