@@ -3,121 +3,82 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
-from adaptag.corpus.attributes import AttributeCorpus
+from adaptag.corpus.chunks import LabelScheme
 from adaptag.corpus.columns import ColumnCorpus
-from adaptag.corpus.tables import TAGS, is_table, sentences_and_labels
+from adaptag.corpus.data import corpus_of
+from adaptag.corpus.transitions import legal_transitions
 from adaptag.dataset.encoded import Dataset
-from adaptag.decoding.model import Model
-from adaptag.errors import CorpusError, ParameterError, unknown
-from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences
-from adaptag.features.index import NO_LIMIT, EdgeLimit, check_cutoff
-from adaptag.features.template import Template
+from adaptag.decoding.model import Model, TagScorer
+from adaptag.errors import CorpusError, ParameterError
+from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences, marks_chunks
+from adaptag.features.settings import FeatureSettings
 from adaptag.model.growth import transplant
+from adaptag.settings import AUTO, split_options, with_options
 from adaptag.storage.tensors import kind_of
-from adaptag.training.algorithms import algorithm as find_algorithm
-from adaptag.training.callbacks import Callback, Converged, EarlyStopping
 from adaptag.training.checkpoint import Checkpoint
-from adaptag.training.loop import fit
+from adaptag.training.job import TrainingJob
+from adaptag.training.settings import TaggingSettings, parameter_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    import numpy as np
-    from numpy.typing import NDArray
-
     from adaptag.corpus.columns import ColumnFormat
-    from adaptag.corpus.tables import Table
-    from adaptag.features.index import Corpus
-    from adaptag.storage.files import PathLike
+    from adaptag.corpus.data import Corpus
+    from adaptag.storage.files import PathLike, Source
+    from adaptag.training.callbacks import Callback
 
-    Token = str | Sequence[str]
-    Data = PathLike | Corpus | Dataset | Table | Iterable[Iterable[Token]]
     Format = ColumnFormat | str | None
+    Labels = Iterable[Sequence[str | None]]
 
-__all__ = [
-    "corpus_of",
-    "encode",
-    "encode_like",
-    "evaluate",
-    "evaluate_file",
-    "evaluate_model",
-    "read",
-    "train",
-]
-
-GENERAL = "general"
-FORMATS = ("columns", "attributes")
+__all__ = ["encode", "evaluate", "evaluate_file", "read", "tagging_job", "train"]
 
 
+@with_options(FeatureSettings, TaggingSettings, parameters=True)
 def train(
-    data: Data,
-    labels: Iterable[Sequence[str]] | None = None,
+    data: Any,
+    labels: Labels | None = None,
     *,
-    template: str | PathLike | Template | None = None,
-    dev: Data | None = None,
-    algorithm: str | None = None,
-    passes: int | None = None,
-    seed: int | None = None,
-    cutoff: int = 1,
-    rich_edges: bool = False,
-    edge_cutoff: int = 1,
-    edge_share: float = 1.0,
-    hash_bits: int | None = None,
-    converge: bool = False,
-    patience: int = 5,
+    dev: Any = None,
     start: Model | PathLike | None = None,
     resume: PathLike | None = None,
     checkpoint: PathLike | None = None,
     format: Format = None,  # noqa: A002
     callbacks: Sequence[Callback] = (),
-    **parameters: float | str,
+    **options: Any,
 ) -> Model:
     """Train a model.
 
     Args:
-        data: the training data: a column file (the label in the last column), a saved dataset, a
-            corpus that was read, a dataset that was encoded, sentences of tokens, the label last
-            in each token unless ``labels`` are given, or a table: a data frame of pandas or polars,
-            a ``datasets.Dataset``, with a list in the column ``tokens`` and one in ``tags``,
-            ``ner_tags`` or ``labels`` of each row.
-        labels: the labels of sentences given as Python data, one list a sentence.
-        template: a preset's name, a file, the text of a template, or a ``Template``; the
-            preset ``general`` unless given.
-        dev: development data, like ``data`` with labels inside: it is scored after every pass, the
-            best pass is kept, and training stops when the score has not risen for ``patience``
-            passes.
-        algorithm: ``adf``, the default, or another of ``adaptag.algorithms()``.
-        passes: passes over the data at most; the algorithm's own number unless given.
-        seed: of the order of sentences, 1 unless given; the same seed gives the same model, bit for
-            bit.
-        cutoff: features that occur less often are left out.
-        rich_edges: give all lines of the template, or all attributes, edge weights too, as ``*``
-            lines have them: a weight for every pair of labels.
-        edge_cutoff: features that occur less often get no edge weights beside their node weights.
-        edge_share: of the features that may have both, the share that gets edge weights: the most
-            frequent ones.
-        hash_bits: number features by hashes of so many bits: a model of fixed size, in which
-            features have no names, and different ones may share their weights.
-        converge: stop at the empirical convergence of Sun et al. (2014): five adjacent passes whose
-            scores differ by less than 0.01.
-        patience: see ``dev``.
-        start: a model to start from: its features and labels stay, those that are new in the data
-            are added, and its weights are trained on.
-        resume: a checkpoint to go on from, with its algorithm, parameters and seed, on the same
+        data: The training data: a column file (the label in the last column), an open file, a saved
+            dataset, a corpus that was read, a dataset that was encoded, sentences of tokens, the
+            label last in each token unless ``labels`` are given, sentences of feature dictionaries
+            with ``labels``, or a table: a data frame of pandas or polars, a ``datasets.Dataset``,
+            with a list in the column ``tokens`` and one in ``tags``, ``ner_tags`` or ``labels`` of
+            each row.
+        labels: The labels of sentences given as Python data, one list per sentence; None stands for
+            a label that is not known.
+        dev: Development data, like ``data`` with labels inside: it is scored after every pass, the
+            best pass is kept, and training stops after ``patience`` passes without improvement.
+        start: A model to start from: its features and labels stay, those that are new in the data
+            are added, and its weights are trained further.
+        resume: A checkpoint to continue from, with its algorithm, parameters and seed, on the same
             data: 5 passes and 5 more give the same bits as 10. ``passes`` are those to add; a pass
             that was interrupted counts as one. Training that had a ``start`` needs it again.
-        checkpoint: a file to keep the state of training in at the end, for ``resume``.
-        format: how a column file is written, where its form is not found by itself; or
-            ``attributes`` for a file of CRFsuite's.
-        callbacks: watch training, and stop it.
-        **parameters: the algorithm's own parameters, such as ``rate`` and ``sigma``.
+        checkpoint: A file for the state of training at the end, for ``resume``.
+        format: How a column file is written, where its form is not found by itself; or
+            ``attributes`` for a CRFsuite file.
+        callbacks: Objects that are told of the progress, and can stop training.
+        **options: The settings of features (``template``, ``cutoff``, …) and of training
+            (``algorithm``, ``passes``, ``seed``, …), and the parameters of the algorithm (``rate``,
+            ``sigma``, …). See [the settings](guide/settings.md).
 
     Returns:
         The model. Ctrl-C ends training early and keeps what was reached.
 
-    Example:
+    Examples:
         >>> import adaptag
         >>> sentences = [["2", "cups", "flour"], ["1", "cup", "sugar"]]
         >>> labels = [["QTY", "UNIT", "NAME"], ["QTY", "UNIT", "NAME"]]
@@ -125,134 +86,166 @@ def train(
         >>> model.tag(["3", "cups", "sugar"])
         ['QTY', 'UNIT', 'NAME']
     """
+    features, training, parameters = split_options(
+        options, FeatureSettings, TaggingSettings, also=parameter_names()
+    )
+    settings = TaggingSettings.from_options(training, parameters)
     state = None if resume is None else Checkpoint.load(resume)
-    if state and (algorithm or seed is not None or parameters):
+    if state is not None and ({"algorithm", "seed", "parameters"} & training.keys() or parameters):
         raise ParameterError("a checkpoint has its algorithm, parameters and seed already")
-    chosen = state.algorithm if state else algorithm or "adf"
-    if checkpoint is not None and not find_algorithm(chosen).online:
-        raise ParameterError(f"{chosen} keeps no state for a checkpoint; start from its model")
+    if checkpoint is not None and state is None and not settings.chosen.online:
+        raise ParameterError(
+            f"{settings.algorithm} keeps no state for a checkpoint; start from its model"
+        )
     origin = start if start is None or isinstance(start, Model) else Model.load(start)
-    dataset = encode(
-        data,
-        labels,
-        template=template,
-        cutoff=cutoff,
-        rich_edges=rich_edges,
-        edge_cutoff=edge_cutoff,
-        edge_share=edge_share,
-        hash_bits=hash_bits,
-        start=origin,
-        format=format,
-    )
-    dev_set = None if dev is None else encode_like(dev, dataset, format)
-    rules: list[Callback] = [Converged()] if converge else []
-    if dev_set is not None:
-        rules.append(EarlyStopping(patience))
-
-    def model(weights: NDArray[np.float32], provenance: dict[str, Any]) -> Model:
-        return Model(dataset.label_names, dataset.index, weights, provenance)
-
-    def score(weights: NDArray[np.float32]) -> float:
-        assert dev_set is not None
-        return evaluate_model(model(weights, {}), dev_set).score
-
-    result = fit(
-        dataset,
-        algorithm_name=chosen,
-        parameters=parameters,
-        passes=passes,
-        seed=1 if seed is None else seed,
-        start=None if origin is None else transplant(origin.weights, origin.layout, dataset.layout),
-        resume=state,
-        score=score if dev_set is not None else None,
-        callbacks=[*callbacks, *rules],
-    )
-    if checkpoint is not None and result.checkpoint is not None:
-        result.checkpoint.save(checkpoint)
-    provenance: dict[str, Any] = {
-        "sentences": len(dataset),
-        "tokens": dataset.n_tokens,
-        "cutoff": dataset.cutoff,
-        **result.provenance(),
-    }
-    if origin is not None:
-        provenance["start"] = dict(origin.provenance)
-    return model(result.weights, provenance)
+    dataset = _encode(data, labels, FeatureSettings(**features), origin, format)
+    job = tagging_job(dataset, settings, dev=dev, start=origin, format=format)
+    job.resume, job.callbacks = state, callbacks
+    model = job.run()
+    if checkpoint is not None and job.result.checkpoint is not None:
+        job.result.checkpoint.save(checkpoint)
+    return model
 
 
-def encode(
-    data: Data,
-    labels: Iterable[Sequence[str]] | None = None,
+def tagging_job(
+    dataset: Dataset,
+    settings: TaggingSettings,
     *,
-    template: str | PathLike | Template | None = None,
-    cutoff: int = 1,
-    rich_edges: bool = False,
-    edge_cutoff: int = 1,
-    edge_share: float = 1.0,
-    hash_bits: int | None = None,
+    dev: Any = None,
     start: Model | None = None,
     format: Format = None,  # noqa: A002
+) -> TrainingJob[Model]:
+    """The job that trains a tagger on an encoded dataset; the arguments are those of ``train``."""
+    names = dataset.label_names
+    scheme = LabelScheme().count(names, dataset.labels, dataset.encoded.sentences).name(names)
+    metric = "F1" if marks_chunks(settings.metric, names) else "accuracy"
+    legal = legal_transitions(settings.legal, names, dataset.labels, dataset.encoded.sentences)
+    if legal is None and start is not None:
+        legal = _grown_transitions(start, dataset)
+
+    def build(weights: Any, record: dict[str, Any]) -> Model:
+        configuration = {"labels": {"scheme": scheme, "metric": metric}}
+        return Model(
+            names, dataset.index, weights, record, configuration=configuration, legal=legal
+        )
+
+    record: dict[str, Any] = {
+        "sentences": len(dataset),
+        "tokens": dataset.n_tokens,
+        "features": dict(dataset.features),
+        "training": settings.record(),
+    }
+    weights = None
+    if start is not None:
+        record["start"] = dict(start.provenance)
+        weights = transplant(start.weights, start.layout, dataset.layout)
+    scorer = None
+    if dev is not None:
+        scorer = TagScorer(_encode_dev(dev, dataset, format), metric)
+    examples = replace(dataset, legal=legal)
+    return TrainingJob(examples, settings, build, scorer, weights, record=record)
+
+
+@with_options(FeatureSettings)
+def encode(
+    data: Any,
+    labels: Labels | None = None,
+    *,
+    start: Model | None = None,
+    format: Format = None,  # noqa: A002
+    **options: Any,
 ) -> Dataset:
     """Encode training data, so that it can be saved and trained on again and again.
 
-    The arguments are those of ``train``.
+    Args:
+        data: The training data, as for ``train``.
+        labels: The labels of Python data, as for ``train``.
+        start: A model whose features and labels come first.
+        format: As for ``train``.
+        **options: The settings of features.
     """
+    features, _ = split_options(options, FeatureSettings)
+    return _encode(data, labels, FeatureSettings(**features), start, format)
+
+
+def _encode(
+    data: Any,
+    labels: Labels | None,
+    settings: FeatureSettings,
+    start: Model | None,
+    format: Format,  # noqa: A002
+) -> Dataset:
+    settings.check()
     if isinstance(data, (str, os.PathLike)) and kind_of(data) == "dataset":
         data = Dataset.load(data)
-    edges = EdgeLimit(edge_cutoff, edge_share)
     if isinstance(data, Dataset):
-        if template is not None or labels is not None or cutoff != 1:
-            raise ParameterError("an encoded dataset has its template, labels and cutoff already")
-        if rich_edges or edges != NO_LIMIT or hash_bits is not None:
-            raise ParameterError("an encoded dataset has its features already, edges included")
+        if labels is not None or settings.given():
+            raise ParameterError("an encoded dataset has its labels and features already")
         if start is not None and not data.extends(start.index, start.labels):
             raise ParameterError("the dataset was encoded without the model to start from")
         return data
-    check_cutoff("cutoff", cutoff)
-    corpus = corpus_of(data if labels is None else _join(data, labels), format)
     if start is not None:
-        if template is not None or rich_edges or hash_bits is not None:
-            raise ParameterError(
-                "the model to start from has its template already, and its features"
-            )
-        return Dataset.grow(corpus, start.index, start.labels, cutoff, edges)
-    if isinstance(corpus, AttributeCorpus):
-        chosen = Template.for_attributes()
-        if template is not None:
-            raise ParameterError("attributes are features already: a template has no place")
-    else:
-        chosen = Template.load(GENERAL if template is None else template, corpus.n_columns - 1)
-    if hash_bits is not None and (cutoff != 1 or edges != NO_LIMIT):
-        raise ParameterError("hashed features are not counted: cutoffs and shares have no place")
-    chosen = chosen.rich() if rich_edges else chosen
-    return Dataset.build(corpus, chosen, cutoff, edges, hash_bits)
+        if {"template", "rich_edges", "hash_bits"} & settings.given().keys():
+            raise ParameterError("the model to start from has its template and features already")
+        tokens = None if not start.index.template.attributes else False
+        corpus = corpus_of(data, labels, format=format, tokens=tokens)
+        return Dataset.grow(corpus, start.index, start.labels, settings)
+    return Dataset.build(corpus_of(data, labels, format=format), settings)
 
 
-def read(path: PathLike, format: Format = None) -> Corpus:  # noqa: A002
-    """Read a corpus: a column file, or with ``format="attributes"`` one of CRFsuite's."""
-    if isinstance(format, str) and format not in FORMATS:
-        raise ParameterError(unknown("format", format, FORMATS))
-    kind = kind_of(path)
-    if kind is not None:
-        raise CorpusError(f"{path}: holds an adaptag {kind}; expected a text file of sentences")
-    if format == "attributes":
-        return AttributeCorpus.read(path)
-    return ColumnCorpus.read(path, None if isinstance(format, str) else format)
+def _encode_dev(dev: Any, dataset: Dataset, format: Format) -> Dataset:  # noqa: A002
+    """Encode development data with the index of the training data."""
+    if isinstance(dev, Dataset):
+        raise ParameterError("development data must be text or sentences, not an encoded dataset")
+    data, labels = dev if isinstance(dev, tuple) and len(dev) == 2 else (dev, None)
+    attributes = dataset.index.template.attributes
+    corpus = corpus_of(
+        data, labels, format="attributes" if attributes else format, tokens=not attributes
+    )
+    return Dataset.encode(corpus, dataset.index, dataset.label_names)
 
 
-def evaluate(gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]) -> Evaluation:
+def _grown_transitions(start: Model, dataset: Dataset) -> Any:
+    """The legal transitions of the model to start from, where no label is new."""
+    if start.legal is not None and len(start.labels) < len(dataset.label_names):
+        raise ParameterError(
+            f"the model to start from rules out transitions, but says nothing of those of the new "
+            f"label {dataset.label_names[len(start.labels)]!r}; give legal, such as {AUTO!r}"
+        )
+    return start.legal
+
+
+def read(path: Source, format: Format = None) -> Corpus:  # noqa: A002
+    """Read a corpus: a column file, or with ``format="attributes"`` a CRFsuite file."""
+    corpus: Corpus = corpus_of(path, format=format)
+    return corpus
+
+
+def evaluate(
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], *, metric: str = AUTO
+) -> Evaluation:
     """Score predicted label sequences: chunks as conlleval does, or tokens where there are none.
 
-    Example:
+    Args:
+        gold: The right labels of each sentence.
+        predicted: The predicted labels of each sentence.
+        metric: ``F1`` scores chunks, ``accuracy`` tokens, ``auto`` what most labels mark.
+
+    Examples:
         >>> import adaptag
         >>> result = adaptag.evaluate([["B-NP", "I-NP", "O"]], [["B-NP", "I-NP", "O"]])
         >>> result.chunks.f1
         100.0
     """
-    return evaluate_sequences(gold, predicted)
+    return evaluate_sequences(gold, predicted, metric=metric)
 
 
-def evaluate_file(path: PathLike, format: ColumnFormat | None = None) -> Evaluation:  # noqa: A002
+def evaluate_file(
+    path: Source,
+    format: ColumnFormat | None = None,  # noqa: A002
+    *,
+    metric: str = AUTO,
+) -> Evaluation:
     """Score a tagged column file: the last two columns are gold and predicted labels."""
     corpus = ColumnCorpus.read(path, format)
     if corpus.n_columns < 2:
@@ -261,65 +254,4 @@ def evaluate_file(path: PathLike, format: ColumnFormat | None = None) -> Evaluat
         )
     gold, names = corpus.number_labels(column=-2)
     predicted, names = corpus.number_labels(names)
-    return evaluate_ids(gold, predicted, corpus.sentences, names)
-
-
-def evaluate_model(
-    model: Model,
-    data: Data,
-    *,
-    legal: str | None = None,
-    format: Format = None,  # noqa: A002
-) -> Evaluation:
-    """Tag labelled data with a model and score it."""
-    dataset = data if isinstance(data, Dataset) else encode_like(data, model, format)
-    predicted = model.tag_encoded(dataset.encoded, legal)
-    return evaluate_ids(dataset.labels, predicted, dataset.encoded.sentences, dataset.label_names)
-
-
-def encode_like(data: Data, like: Dataset | Model, format: Format) -> Dataset:  # noqa: A002
-    """Encode labelled data with the index of a dataset or model."""
-    if isinstance(data, Dataset):
-        raise ParameterError("development data must be text or sentences, not an encoded dataset")
-    corpus = corpus_of(data, "attributes" if like.index.template.attributes else format)
-    names = like.label_names if isinstance(like, Dataset) else like.labels
-    return Dataset.encode(corpus, like.index, names)
-
-
-def corpus_of(data: Data, format: Format = None) -> Corpus:  # noqa: A002
-    """Read a file, or take labelled Python data, as a corpus; an encoded dataset is none."""
-    if isinstance(data, (ColumnCorpus, AttributeCorpus)):
-        return data
-    if isinstance(data, (str, os.PathLike)):
-        return read(data, format)
-    if is_table(data):
-        sentences, labels = sentences_and_labels(data)
-        if labels is None:
-            raise ParameterError(f"the table has no column of labels: {', '.join(TAGS)}")
-        data = _join(sentences, labels)
-    corpus = ColumnCorpus.from_sentences(cast("Iterable[Iterable[Token]]", data))
-    if corpus.n_tokens == 0:
-        raise ParameterError("the data holds no sentence")
-    return corpus
-
-
-def _join(data: Data, labels: Iterable[Sequence[str]]) -> list[list[tuple[str, ...]]]:
-    """Put each label behind its token's columns."""
-    if isinstance(data, (str, os.PathLike, ColumnCorpus, AttributeCorpus, Dataset)):
-        raise ParameterError("labels go with sentences given as Python data, or with a table")
-    given = sentences_and_labels(data)[0] if is_table(data) else data
-    joined = []
-    sentences, label_lists = list(cast("Iterable[Iterable[Token]]", given)), list(labels)
-    if len(sentences) != len(label_lists):
-        raise ParameterError(f"{len(label_lists)} label sequences for {len(sentences)} sentences")
-    for number, (sentence, names) in enumerate(zip(sentences, label_lists, strict=True), 1):
-        tokens = list(sentence)
-        if len(tokens) != len(names):
-            raise ParameterError(f"sentence {number}: {len(names)} labels for {len(tokens)} tokens")
-        joined.append(
-            [
-                (token, name) if isinstance(token, str) else (*token, name)
-                for token, name in zip(tokens, names, strict=True)
-            ]
-        )
-    return joined
+    return evaluate_ids(gold, predicted, corpus.sentences, names, metric=metric)

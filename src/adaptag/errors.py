@@ -11,8 +11,11 @@ if TYPE_CHECKING:
 __all__ = [
     "AdaptagError",
     "CorpusError",
+    "DivergenceError",
     "FileError",
+    "MissingFileError",
     "ModelError",
+    "NotTrainedError",
     "ParameterError",
     "TemplateError",
     "unknown",
@@ -27,6 +30,10 @@ class FileError(AdaptagError):
     """A file cannot be opened, read or written."""
 
 
+class MissingFileError(FileError, FileNotFoundError):
+    """A file does not exist."""
+
+
 class CorpusError(AdaptagError):
     """A data file cannot be read: the message starts with ``file:line``."""
 
@@ -39,8 +46,16 @@ class ParameterError(AdaptagError):
     """A parameter is unknown or outside its bounds."""
 
 
+class DivergenceError(AdaptagError):
+    """Training left the numbers that can be computed with: a loss or a weight is not finite."""
+
+
 class ModelError(AdaptagError):
     """A model or dataset file is damaged, truncated or of another version."""
+
+
+class NotTrainedError(ModelError, AttributeError):
+    """Something was asked of a model that only training gives it."""
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptag._native import core
+from adaptag.corpus.labels import GivenLabels
 from adaptag.corpus.offsets import items_of
 from adaptag.errors import CorpusError
 from adaptag.storage.files import read_bytes, shown
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.storage.files import PathLike
+    from adaptag.storage.files import Source
 
 __all__ = ["AttributeCorpus"]
 
@@ -35,6 +36,7 @@ class AttributeCorpus:
         labels: begin and end of every label, uint32 ``[T, 1, 2]``.
         sentences: first token of every sentence, then T, int64 ``[N + 1]``.
         lines: line number of every token, uint32 ``[T]``; empty for Python data.
+        given_labels: labels that were given beside the attributes, as Python data.
     """
 
     name: str
@@ -45,9 +47,10 @@ class AttributeCorpus:
     labels: NDArray[np.uint32]
     sentences: NDArray[np.int64]
     lines: NDArray[np.uint32]
+    given_labels: GivenLabels | None = None
 
     @classmethod
-    def read(cls, path: PathLike) -> AttributeCorpus:
+    def read(cls, path: Source) -> AttributeCorpus:
         """Read an attribute file: plain, ``.gz``, ``.xz``, or ``-`` for standard input."""
         corpus = cls.from_bytes(read_bytes(path), shown(path))
         if len(corpus) == 0:
@@ -103,9 +106,16 @@ class AttributeCorpus:
             self.labels[tokens],
             starts,
             self.lines[tokens] if len(self.lines) else self.lines,
+            None if self.given_labels is None else self.given_labels.select(tokens),
         )
+
+    def with_labels(self, labels: Iterable[Iterable[str | None]]) -> AttributeCorpus:
+        """The same sentences with labels beside them; None stands for one that is not known."""
+        return replace(self, given_labels=GivenLabels.of(labels, self.sentences))
 
     def number_labels(self, known: Sequence[str] = ()) -> tuple[NDArray[np.int32], list[str]]:
         """Number the labels; names not in ``known`` are added behind it."""
+        if self.given_labels is not None:
+            return self.given_labels.number(known)
         ids, names = core.number_labels(self.text, self.labels, 0, list(known))
         return ids, names

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,10 +14,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["SCHEMES", "ChunkScheme"]
+__all__ = ["SCHEMES", "ChunkScheme", "LabelScheme"]
 
-SCHEMES = {"bio": "BIO", "bioes": "BIOES"}
-"""The schemes that `ChunkScheme.legal` knows, each with the roles its labels may have."""
+SCHEMES = {"iob1": "BIO", "bio": "BIO", "ioe2": "IEO", "bioes": "BIOES"}
+"""The schemes that `ChunkScheme.legal` knows, each with the roles its labels may have.
+
+In ``iob1`` a B only separates a chunk from one of the same type right before it; in ``bio``, also
+called IOB2, every chunk begins with B; in ``ioe2`` every chunk ends with E; in ``bioes`` a chunk of
+one token is S, and a longer one begins with B and ends with E.
+"""
 
 _ROLES = {"B": "B", "I": "I", "E": "E", "S": "S", "L": "E", "U": "S", "M": "I"}
 """What a prefix means: L and U are the E and S of BILOU, M is the I of BMES."""
@@ -37,20 +43,28 @@ class ChunkScheme:
 
     Attributes:
         labels: The label set; ``Y`` is its size, and index ``Y`` is the outside of a sentence.
-        chunked: Whether all labels are chunk labels and some are not ``O``; if false
-            (part-of-speech tags, say) no label is part of a chunk.
+        chunked: Whether the labels mark chunks: most of them, without ``O``, are chunk labels.
+            The others count as ``O`` then. If false (part-of-speech tags, say), no label is part
+            of a chunk.
         types: The chunk types, sorted.
+        other_labels: The labels that are no chunk labels.
         type_of: ``int32 [Y]``, the type of each label, -1 for none.
         starts: ``bool [Y+1, Y+1]``, whether a chunk starts at the second label after the first.
         ends: ``bool [Y+1, Y+1]``, whether the chunk of the first label ends before the second.
     """
 
-    def __init__(self, labels: Sequence[str]) -> None:
+    def __init__(self, labels: Sequence[str], *, chunked: bool | None = None) -> None:
+        """Read the labels; ``chunked`` says whether they mark chunks, None: they show it."""
         self.labels = tuple(labels)
         roles = [_role(label) for label in self.labels]
-        self.chunked = "?" not in roles and any(role != "O" for role in roles)
-        if not self.chunked:
-            roles = ["O"] * len(roles)
+        n_chunk_labels = sum(role not in "O?" for role in roles)
+        most = 2 * n_chunk_labels > len(roles) - roles.count("O")
+        self.chunked = most if chunked is None else chunked and n_chunk_labels > 0
+        self.other_labels = tuple(
+            label for label, role in zip(self.labels, roles, strict=True) if role == "?"
+        )
+        roles = [role if self.chunked and role != "?" else "O" for role in roles]
+        self._roles = roles
 
         names = [
             None if role == "O" else label.partition("-")[2]
@@ -93,8 +107,7 @@ class ChunkScheme:
         """Tell which label may follow which in a well-formed sequence.
 
         Args:
-            scheme: ``bio`` (what continues a chunk needs one open) or ``bioes`` (and an open chunk
-                must be continued).
+            scheme: One of ``SCHEMES``.
 
         Returns:
             ``bool [Y+1, Y+1]``; row ``Y`` is the start of a sentence, column ``Y`` its end.
@@ -104,15 +117,69 @@ class ChunkScheme:
         """
         if scheme not in SCHEMES:
             raise ParameterError(unknown("label scheme", scheme, SCHEMES))
+        if not self.chunked:
+            raise ParameterError("the labels mark no chunks (B-X, I-X, …): they have no scheme")
         prefixes = [prefix for prefix, role in _ROLES.items() if role in SCHEMES[scheme]]
-        for label in self.labels:
-            if _role(label) not in SCHEMES[scheme]:
+        for label, role in zip(self.labels, self._roles, strict=True):
+            if role not in SCHEMES[scheme]:
                 raise ParameterError(
                     f"label {label!r} does not fit scheme {scheme!r}; "
                     f"allowed: O and labels with a prefix out of {', '.join(prefixes)}"
                 )
-        if scheme == "bioes" and self._open.any() and not {"E", "S"} & set(map(_role, self.labels)):
+        if scheme == "bioes" and self._open.any() and not {"E", "S"} & set(self._roles):
             raise ParameterError("no label has a prefix E or S, as in scheme 'bioes'; allowed: bio")
-        bound = self._continues if scheme == "bio" else self._open[:, None] | self._continues
-        legal: NDArray[np.bool_] = self._goes_on | ~bound
+        bound = {
+            "iob1": np.isin([*self._roles, "O"], ["B"]) & ~self._follows_same_type(),
+            "bio": self._continues & ~self._goes_on,
+            "ioe2": self._open[:, None] & ~self._goes_on,
+            "bioes": (self._open[:, None] | self._continues) & ~self._goes_on,
+        }[scheme]
+        legal: NDArray[np.bool_] = ~bound
         return legal
+
+    def _follows_same_type(self) -> NDArray[np.bool_]:
+        """Whether the first label leaves a chunk of the second one's type open, ``[Y+1, Y+1]``."""
+        types = np.append(self.type_of, -1)
+        same: NDArray[np.bool_] = self._open[:, None] & (types[:, None] == types) & (types >= 0)
+        return same
+
+
+@dataclass
+class LabelScheme:
+    """Finds out which scheme the labels of training data follow.
+
+    Attributes:
+        fresh_b: Chunks that begin with B though none of their type is open before.
+        fresh_i: Chunks that begin with I.
+    """
+
+    fresh_b: int = 0
+    fresh_i: int = 0
+
+    def count(
+        self,
+        labels: Sequence[str],
+        label_ids: NDArray[np.integer[Any]],
+        sentence_offsets: NDArray[np.integer[Any]],
+    ) -> LabelScheme:
+        """Count how the chunks of some sentences begin; labels that are not known are skipped."""
+        scheme = ChunkScheme(labels)
+        outside = len(scheme.labels)
+        ids = np.where(label_ids < 0, outside, label_ids)
+        before = np.append(outside, ids)[:-1]
+        before[sentence_offsets[:-1][sentence_offsets[:-1] < len(ids)]] = outside
+        roles = np.array([*scheme._roles, "O"])
+        fresh = scheme.starts[before, ids] & ~scheme._follows_same_type()[before, ids]
+        self.fresh_b += int(np.count_nonzero(fresh & (roles[ids] == "B")))
+        self.fresh_i += int(np.count_nonzero(fresh & (roles[ids] == "I")))
+        return self
+
+    def name(self, labels: Sequence[str]) -> str | None:
+        """The scheme; None where the labels mark no chunks."""
+        scheme = ChunkScheme(labels)
+        roles = set(scheme._roles)
+        if not scheme.chunked:
+            return None
+        if roles & {"E", "S"}:
+            return "bioes" if roles & {"B", "S"} else "ioe2"
+        return "iob1" if self.fresh_i > self.fresh_b else "bio"

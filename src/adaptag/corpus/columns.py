@@ -1,14 +1,15 @@
-"""Sentences of columns: one token a line, or Python lists of tokens."""
+"""Sentences of columns: one token per line, or Python lists of tokens."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from adaptag._native import core
+from adaptag.corpus.labels import GivenLabels
 from adaptag.corpus.offsets import items_of
 from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.storage.files import open_bytes, read_bytes, shown
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.storage.files import PathLike
+    from adaptag.storage.files import Source
 
     Token = str | Sequence[str]
 
@@ -86,6 +87,8 @@ class ColumnCorpus:
         cells: begin and end of every cell in the text, uint32 ``[T, C, 2]``.
         sentences: first token of every sentence, then T, int64 ``[N + 1]``.
         lines: line number of every token, uint32 ``[T]``; empty for Python data.
+        given_labels: labels that were given beside the columns; None: they are in the last column,
+            if there are any.
     """
 
     name: str
@@ -93,9 +96,10 @@ class ColumnCorpus:
     cells: NDArray[np.uint32]
     sentences: NDArray[np.int64]
     lines: NDArray[np.uint32]
+    given_labels: GivenLabels | None = None
 
     @classmethod
-    def read(cls, path: PathLike, format: ColumnFormat | None = None) -> ColumnCorpus:  # noqa: A002
+    def read(cls, path: Source, format: ColumnFormat | None = None) -> ColumnCorpus:  # noqa: A002
         """Read a column file: plain, ``.gz``, ``.xz``, or ``-`` for standard input."""
         corpus = cls.from_bytes(read_bytes(path), shown(path), format)
         if len(corpus) == 0:
@@ -105,7 +109,7 @@ class ColumnCorpus:
     @classmethod
     def read_parts(
         cls,
-        path: PathLike,
+        path: Source,
         format: ColumnFormat | None = None,  # noqa: A002
         size: int = 1 << 23,
         *,
@@ -164,6 +168,14 @@ class ColumnCorpus:
         """Columns of every token."""
         return int(self.cells.shape[1])
 
+    def n_feature_columns(self, *, labelled: bool) -> int:
+        """Columns that features are made of: all but the label's, where it is in the last one."""
+        return self.n_columns - (labelled and self.given_labels is None)
+
+    def with_labels(self, labels: Iterable[Iterable[str | None]]) -> ColumnCorpus:
+        """The same sentences with labels beside them; None stands for one that is not known."""
+        return replace(self, given_labels=GivenLabels.of(labels, self.sentences))
+
     @property
     def n_tokens(self) -> int:
         """Tokens of all sentences."""
@@ -181,12 +193,18 @@ class ColumnCorpus:
         """Some of the sentences, in this order."""
         tokens, starts = items_of(self.sentences, sentences)
         lines = self.lines[tokens] if len(self.lines) else self.lines
-        return ColumnCorpus(self.name, self.text, self.cells[tokens], starts, lines)
+        labels = None if self.given_labels is None else self.given_labels.select(tokens)
+        return ColumnCorpus(self.name, self.text, self.cells[tokens], starts, lines, labels)
 
     def number_labels(
         self, known: Sequence[str] = (), column: int = -1
     ) -> tuple[NDArray[np.int32], list[str]]:
-        """Number the labels in a column; names not in ``known`` are added behind it."""
+        """Number the labels; names not in ``known`` are added behind it.
+
+        They are those that were given beside the columns, or else those in ``column``.
+        """
+        if self.given_labels is not None:
+            return self.given_labels.number(known)
         if self.n_columns < 2:
             where = self.lines[0] if len(self.lines) else 1
             raise CorpusError(

@@ -21,15 +21,25 @@ import numpy as np
 
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.text import read_lines
-from adaptag.errors import CorpusError, ParameterError, unknown
+from adaptag.errors import CorpusError, ParameterError
+from adaptag.settings import Settings, setting
 from adaptag.storage.files import shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from adaptag.storage.files import PathLike
+    from adaptag.storage.files import Source
 
-__all__ = ["AUTO", "FORMATS", "DocumentFormat", "read_documents", "read_parts", "tokenise"]
+__all__ = [
+    "AUTO",
+    "FORMATS",
+    "DocumentFormat",
+    "Documents",
+    "parse",
+    "read_documents",
+    "read_parts",
+    "tokenise",
+]
 
 AUTO = "auto"
 FORMATS = ("svmlight", "counts", "text")
@@ -55,28 +65,35 @@ UNSPACED = (
 ASCII_TOKEN = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|\S")  # what _token() finds there, faster
 
 
-@dataclass(frozen=True)
-class DocumentFormat:
-    """How documents are written, and how they become features.
+@dataclass(kw_only=True)
+class DocumentFormat(Settings):
+    """How documents are written, and how they become features."""
 
-    Attributes:
-        name: ``svmlight``, ``counts`` or ``text``; or ``auto``: what the first line looks like.
-        bigrams: with ``text``: whether pairs of neighbouring words are features too.
-        binary: whether every feature that occurs has the value 1, however often it occurs; None:
-            with ``text`` only.
-    """
+    format: str = setting(
+        AUTO,
+        "Format of the documents: svmlight (label index:value …), counts (feature:count … "
+        "#label#:label), text (label<TAB>text), or auto: what the first line looks like.",
+        " | ".join((AUTO, *FORMATS)),
+        panel="Features",
+    )
+    bigrams: bool = setting(
+        True,
+        "With text: make features of pairs of neighbouring words too.",
+        flag="--bigrams/--no-bigrams",
+        panel="Features",
+    )
+    binary: bool | None = setting(
+        None,
+        "Give every feature that occurs the value 1, or the number of its occurrences (or its "
+        "value).",
+        flag="--binary/--counts",
+        default_text="binary with text, else as written",
+        panel="Features",
+    )
 
-    name: str = AUTO
-    bigrams: bool = True
-    binary: bool | None = None
-
-    def __post_init__(self) -> None:
-        if self.name not in (*FORMATS, AUTO):
-            raise ParameterError(unknown("format", self.name, (*FORMATS, AUTO)))
-
-    def settled(self, lines: Sequence[str], where: str, first: int = 1) -> DocumentFormat:
-        """The format with nothing left open; as it was where no line tells."""
-        name = self.name
+    def resolved(self, lines: Sequence[str], where: str, first: int = 1) -> DocumentFormat:
+        """The format without ``auto``; as it was where no line shows it."""
+        name = self.format
         if name == AUTO:
             found = next(((k, x) for k, x in enumerate(lines, first) if not _comment(x)), None)
             if found is None:
@@ -88,9 +105,61 @@ class DocumentFormat:
                     f"({EXAMPLES['svmlight']}), counts ({EXAMPLES['counts']}) and text "
                     f"({EXAMPLES['text']})"
                 )
-        return DocumentFormat(
-            name, self.bigrams, name == "text" if self.binary is None else self.binary
-        )
+        binary = name == "text" if self.binary is None else self.binary
+        return DocumentFormat(format=name, bigrams=self.bigrams, binary=binary)
+
+
+@dataclass(frozen=True, eq=False)
+class Documents:
+    """Labelled documents that were read, and how they were written.
+
+    Attributes:
+        corpus: The documents, each a sentence of one token.
+        format: How they are written, without ``auto``.
+    """
+
+    corpus: AttributeCorpus
+    format: DocumentFormat
+
+    @classmethod
+    def read(cls, path: Source, format: DocumentFormat | None = None) -> Documents:  # noqa: A002
+        """Read a file; its first line shows the format unless one is given."""
+        return cls(*read_documents(path, (format or DocumentFormat()).check()))
+
+    @classmethod
+    def from_texts(
+        cls,
+        texts: Sequence[str],
+        labels: Sequence[str] | None,
+        format: DocumentFormat | None = None,  # noqa: A002
+    ) -> Documents:
+        """Take texts as Python strings, and the class of each."""
+        wanted = format or DocumentFormat()
+        if wanted.format not in (AUTO, "text"):
+            raise ParameterError(f"format is {wanted.format!r}; texts in a list are 'text'")
+        for number, text in enumerate(texts, 1):
+            if not isinstance(text, str):
+                raise CorpusError(
+                    f"text {number} is {text!r} of type {type(text).__name__}; allowed: a string"
+                )
+        names = [NO_LABEL] * len(texts) if labels is None else list(labels)
+        if len(names) != len(texts):
+            raise CorpusError(f"{len(names)} labels for {len(texts)} texts")
+        for number, label in enumerate(names, 1):
+            if not isinstance(label, str) or not label.strip() or "\t" in label or "\n" in label:
+                raise CorpusError(
+                    f"label {number} is {label!r}; allowed: a string without tabs and line ends"
+                )
+        binary = True if wanted.binary is None else wanted.binary
+        written = DocumentFormat(format="text", bigrams=wanted.bigrams, binary=binary)
+        lines = [
+            f"{label}\t{' '.join(text.split())}" for label, text in zip(names, texts, strict=True)
+        ]
+        return cls(parse(lines, written, "<data>"), written)
+
+    def __len__(self) -> int:
+        """Count the documents."""
+        return len(self.corpus)
 
 
 def _comment(line: str) -> bool:
@@ -109,7 +178,7 @@ def _format_of(line: str) -> str | None:
 
 
 def read_documents(
-    path: PathLike, written: DocumentFormat
+    path: Source, written: DocumentFormat
 ) -> tuple[AttributeCorpus, DocumentFormat]:
     """Read labelled documents: plain, ``.gz``, ``.xz``, or ``-`` for standard input.
 
@@ -118,21 +187,21 @@ def read_documents(
     """
     name, parts = shown(path), []
     for first, lines in _line_parts(path):
-        written = written.settled(lines, name, first)
-        if written.name != AUTO:
+        written = written.resolved(lines, name, first)
+        if written.format != AUTO:
             parts.append(parse(lines, written, name, first))
     corpus = _join(parts, name)
     if len(corpus) == 0:
         raise CorpusError(f"{name}:1: no document found; the file is empty")
     if len(corpus.cells) == 0:
         raise CorpusError(
-            f"{name}:{corpus.lines[0]}: no document has a feature; write {EXAMPLES[written.name]}"
+            f"{name}:{corpus.lines[0]}: no document has a feature; write {EXAMPLES[written.format]}"
         )
     return corpus, written
 
 
 def read_parts(
-    path: PathLike, written: DocumentFormat, *, labelled: bool = True, bare: bool = False
+    path: Source, written: DocumentFormat, *, labelled: bool = True, bare: bool = False
 ) -> Iterator[AttributeCorpus]:
     """Read documents some at a time, so that memory is bounded.
 
@@ -166,7 +235,7 @@ def parse(
         labelled: see ``read_parts``.
         bare: see ``read_parts``.
     """
-    parser = {"svmlight": _svmlight, "counts": _counts, "text": _text}[written.name]
+    parser = {"svmlight": _svmlight, "counts": _counts, "text": _text}[written.format]
     numbers, out = [], []
     for number, line in enumerate(lines, first):
         stripped = line.rstrip("\r\n")
@@ -180,7 +249,7 @@ def parse(
                 continue
             label, fields = found
             if labelled and not label:
-                raise ValueError(f"no label; write {EXAMPLES[written.name]}")
+                raise ValueError(f"no label; write {EXAMPLES[written.format]}")
         except ValueError as error:
             raise CorpusError(f"{name}:{number}: {error}") from None
         numbers.append(number)
@@ -285,7 +354,7 @@ def tokenise(text: str) -> list[str]:
     Burmese) every character is a word of its own, and so is every other character that is not white
     space.
 
-    Example:
+    Examples:
         >>> from adaptag.corpus.documents import tokenise
         >>> tokenise("Don't buy: 3 stars, 不好!")
         ["don't", 'buy', ':', '3', 'stars', ',', '不', '好', '!']
@@ -309,7 +378,7 @@ def _token() -> re.Pattern[str]:
     return re.compile(f"{run}(?:['’]{run})*|[{UNSPACED}][{marks}]*|\\S[{marks}]*")
 
 
-def _line_parts(path: PathLike) -> Iterator[tuple[int, list[str]]]:
+def _line_parts(path: Source) -> Iterator[tuple[int, list[str]]]:
     """Whole lines, some at a time, and the number of the first of them."""
     held: list[str] = []  # pieces of one long line
     number = 1

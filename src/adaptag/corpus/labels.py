@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from types import NoneType
 from typing import TYPE_CHECKING
 
@@ -16,9 +17,54 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["NO_LABEL", "check_transitions", "known_sentences", "number_sequences"]
+__all__ = [
+    "NO_LABEL",
+    "GivenLabels",
+    "check_transitions",
+    "known_sentences",
+    "number_sequences",
+]
 
 NO_LABEL = -1  # of a token whose label is not known
+
+
+@dataclass(frozen=True, eq=False)
+class GivenLabels:
+    """The labels of a corpus that were given beside it, as Python data.
+
+    Attributes:
+        ids: The number of every token's label, int32 ``[T]``; −1 where it is not known.
+        names: The labels, in the order of their first occurrence.
+    """
+
+    ids: NDArray[np.int32]
+    names: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, sequences: Iterable[Iterable[str | None]], offsets: NDArray[np.int64]
+    ) -> GivenLabels:
+        """Take a list of labels for each sentence; None stands for a label that is not known."""
+        ids, names = number_sequences(sequences, offsets)
+        return cls(ids, tuple(names))
+
+    def select(self, tokens: NDArray[np.int64]) -> GivenLabels:
+        """The labels of some of the tokens."""
+        return GivenLabels(self.ids[tokens], self.names)
+
+    def number(self, known: Sequence[str] = ()) -> tuple[NDArray[np.int32], list[str]]:
+        """Number the labels; names not in ``known`` are added behind it."""
+        seen = [self.names[number] for number in _in_order(self.ids)]
+        names = list(dict.fromkeys([*known, *seen]))
+        numbers = {name: number for number, name in enumerate(names)}
+        table = np.array([*(numbers.get(name, 0) for name in self.names), NO_LABEL], np.int32)
+        return table[self.ids], names
+
+
+def _in_order(ids: NDArray[np.int32]) -> list[int]:
+    """The numbers of labels that occur, in the order of their first occurrence."""
+    values, first = np.unique(ids[ids != NO_LABEL], return_index=True)
+    return [int(value) for value in values[np.argsort(first)]]
 
 
 def number_sequences(
@@ -39,30 +85,37 @@ def number_sequences(
     numbers: dict[str | None, int] = {None: NO_LABEL}
     for name in known:
         numbers[name] = len(numbers) - 1
-    found: list[int] = []
+    ids: list[int] = []
     n = 0
     for n, sequence in enumerate(sequences, 1):
-        before = len(found)
+        before = len(ids)
         if isinstance(sequence, str) or not isinstance(sequence, Iterable):
-            raise CorpusError(f"sequence {n}: {sequence!r} for labels; allowed: a list of them")
+            raise CorpusError(
+                f"labels of sentence {n}: {_found(sequence)}; allowed: a list of labels"
+            )
         for label in sequence:
             number = numbers.get(label) if isinstance(label, (str, NoneType)) else None
             if number is None:
                 if not isinstance(label, str):
                     raise CorpusError(
-                        f"sequence {n}: the label {label!r}; allowed: a string, or None where it "
-                        "is not known"
+                        f"labels of sentence {n}: {_found(label)}; allowed: a string, or None "
+                        "where the label is not known"
                     )
                 number = numbers[str(label)] = len(numbers) - 1
-            found.append(number)
-        if n < len(offsets) and len(found) - before != offsets[n] - offsets[n - 1]:
+            ids.append(number)
+        if n < len(offsets) and len(ids) - before != offsets[n] - offsets[n - 1]:
             raise CorpusError(
-                f"sequence {n}: {len(found) - before} labels for "
+                f"sentence {n}: {len(ids) - before} labels for "
                 f"{offsets[n] - offsets[n - 1]} tokens"
             )
     if n != len(offsets) - 1:
-        raise CorpusError(f"{n} sequences of labels for {len(offsets) - 1} sequences of tokens")
-    return np.array(found, np.int32), [name for name in numbers if name is not None]
+        raise CorpusError(f"labels of {n} sentences for {len(offsets) - 1} sentences")
+    return np.array(ids, np.int32), [name for name in numbers if name is not None]
+
+
+def _found(value: object) -> str:
+    """What was found in place of labels, for a message."""
+    return f"{value!r} of type {type(value).__name__}"
 
 
 def known_sentences(
@@ -103,7 +156,7 @@ def check_transitions(
             old, new = int(before[first]), int(after[first])
             gap = f", with {n - 1} unknown between them" if n > 1 else ""
             raise CorpusError(
-                f"sequence {number}: {'the beginning' if old == outside else repr(names[old])} "
+                f"sentence {number}: {'the beginning' if old == outside else repr(names[old])} "
                 f"and then {'the end' if new == outside else repr(names[new])}{gap}; "
                 "the transitions rule this out"
             )

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.storage.files import PathLike
+    from adaptag.storage.files import Source
 
 __all__ = ["TAG_SETS", "SegmentedCorpus", "tag_names"]
 
@@ -55,7 +55,7 @@ class SegmentedCorpus:
     starts: NDArray[np.uint8]
 
     @classmethod
-    def read(cls, path: PathLike) -> SegmentedCorpus:
+    def read(cls, path: Source) -> SegmentedCorpus:
         """Read a file of spaced text: plain, ``.gz``, ``.xz``, or ``-`` for standard input."""
         corpus = cls.from_bytes(read_bytes(path), shown(path))
         if len(corpus) == 0:

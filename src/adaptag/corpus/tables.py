@@ -67,7 +67,7 @@ def sentences_and_labels(
         Sentences of strings, or of tuples where ``tokens`` are several columns; and the labels,
         None where ``tags`` are neither given nor found. ``adaptag.train(*…)`` takes both.
 
-    Example:
+    Examples:
         >>> import pandas
         >>> table = pandas.DataFrame({"tokens": [["a", "cat"]], "tags": [["DET", "NOUN"]]})
         >>> sentences_and_labels(table)

@@ -11,7 +11,7 @@ from adaptag.storage.files import open_bytes, shown
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from adaptag.storage.files import PathLike
+    from adaptag.storage.files import Source
 
 __all__ = ["read_lines"]
 
@@ -20,7 +20,7 @@ LONG = 1 << 20  # a line with more characters is given in pieces
 PAUSES = "。！？；!?;，,、 \t\u3000"  # behind which it is broken, if possible
 
 
-def read_lines(path: PathLike, size: int = BLOCK) -> Iterator[list[str]]:
+def read_lines(path: Source, size: int = BLOCK) -> Iterator[list[str]]:
     """Read the lines of a UTF-8 file, some at a time, with their line ends.
 
     A line of more than a million characters comes in pieces, all but the last without a line end,

@@ -6,18 +6,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from adaptag._native import core
-from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.offsets import items_of
 from adaptag.errors import CorpusError, ModelError
-from adaptag.features.index import (
-    NO_LIMIT,
-    TENSORS,
-    EdgeLimit,
-    Encoded,
-    FeatureIndex,
-    check_corpus,
-)
-from adaptag.features.template import Template
+from adaptag.features.index import Encoded, FeatureIndex
+from adaptag.features.settings import FeatureSettings
 from adaptag.storage.files import replace_file
 from adaptag.storage.tensors import read_tensors, write_tensors
 
@@ -28,13 +20,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from adaptag.features.index import Corpus
+    from adaptag.corpus.data import Corpus
     from adaptag.storage.files import PathLike
 
-__all__ = ["Dataset", "Examples", "index_from_file", "index_to_file"]
+__all__ = ["INDEX", "Dataset", "Examples", "prefixed"]
 
 KIND = "dataset"
-VERSION = 2
+VERSION = 3
+INDEX = "index."  # before the names of the tensors of an index
 
 
 class Index(Protocol):
@@ -118,36 +111,22 @@ class Dataset(Examples):
     """A labelled corpus with the index that names its features.
 
     Attributes:
-        index: the feature index.
-        cutoff: features that occur less often were left out.
+        index: The feature index.
+        features: The settings of the features, as a record.
     """
 
     index: FeatureIndex
-    cutoff: int = 1
+    features: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
-    def build(
-        cls,
-        corpus: Corpus,
-        template: Template,
-        cutoff: int = 1,
-        edges: EdgeLimit = NO_LIMIT,
-        hash_bits: int | None = None,
-    ) -> Dataset:
-        """Encode training data, building the index from it, or with a hashed one."""
-        if not isinstance(corpus, AttributeCorpus):
-            if template.attributes:
-                raise CorpusError(f"{corpus.name}: holds columns, not attributes")
-            line = f":{corpus.lines[0]}" if len(corpus.lines) else ""
-            labels, names = corpus.number_labels()
-            template.check_columns(corpus.n_columns - 1, f"{corpus.name}{line}")
-        else:
-            labels, names = corpus.number_labels()
-        if hash_bits is not None:
-            index = FeatureIndex.hashed(template, hash_bits)
-            return cls(index, index.encode(corpus), labels, tuple(names))
-        index, encoded = FeatureIndex.build(corpus, template, cutoff, edges)
-        return cls(index, encoded, labels, tuple(names), cutoff)
+    def build(cls, corpus: Corpus, settings: FeatureSettings | None = None) -> Dataset:
+        """Encode training data; the index is built from it, or is a hashed one."""
+        chosen = settings or FeatureSettings()
+        labels, names = corpus.number_labels()
+        if not names:
+            raise CorpusError(f"{corpus.name}: no label is known; allowed: some that are")
+        index, encoded = FeatureIndex.build(corpus, chosen)
+        return cls(index, encoded, labels, tuple(names), chosen.record())
 
     @classmethod
     def grow(
@@ -155,24 +134,24 @@ class Dataset(Examples):
         corpus: Corpus,
         index: FeatureIndex,
         label_names: Sequence[str],
-        cutoff: int = 1,
-        edges: EdgeLimit = NO_LIMIT,
+        settings: FeatureSettings | None = None,
     ) -> Dataset:
         """Encode more training data; labels and features unknown so far are added behind.
 
-        Cutoff and limit are those of new features; see ``FeatureIndex.grow``.
+        The cut-offs are those of new features; see ``FeatureIndex.grow``.
         """
-        check_corpus(corpus, index.template, labelled=True)
+        chosen = (settings or FeatureSettings()).check()
+        index.check(corpus, labelled=True)
         labels, names = corpus.number_labels(label_names)
-        grown, encoded = index.grow(corpus, cutoff, edges)
-        return cls(grown, encoded, labels, tuple(names), cutoff)
+        grown, encoded = index.grow(corpus, chosen)
+        return cls(grown, encoded, labels, tuple(names), chosen.record())
 
     @classmethod
     def encode(cls, corpus: Corpus, index: FeatureIndex, label_names: Sequence[str]) -> Dataset:
         """Encode evaluation data with a given index; labels unknown so far are added behind."""
-        check_corpus(corpus, index.template, labelled=True)
+        index.check(corpus, labelled=True)
         labels, names = corpus.number_labels(label_names)
-        return cls(index, index.encode(corpus), labels, tuple(names))
+        return cls(index, index.encode(corpus, labelled=True), labels, tuple(names))
 
     def extends(self, index: FeatureIndex, label_names: Sequence[str]) -> bool:
         """Whether these labels and features are those given, then new ones."""
@@ -181,20 +160,22 @@ class Dataset(Examples):
 
     def save(self, path: PathLike) -> None:
         """Write the dataset to a file that ``load`` maps into memory."""
-        header, tensors = index_to_file(self.index)
-        header |= {
+        index_header, index_tensors = self.index.to_file()
+        header = {
             "version": VERSION,
             "labels": list(self.label_names),
-            "cutoff": self.cutoff,
+            "index": index_header,
+            "features": dict(self.features),
         }
-        tensors |= {
+        tensors = {f"{INDEX}{name}": array for name, array in index_tensors.items()} | {
             "sentences": self.encoded.sentences,
             "positions": self.encoded.positions,
             "predicates": self.encoded.predicates,
             "labels": self.labels,
         }
-        if self.encoded.values is not None:
-            tensors["values"] = self.encoded.values
+        for name, array in (("values", self.encoded.values), ("legal", self.legal)):
+            if array is not None:
+                tensors[name] = array
         with replace_file(path) as file:
             write_tensors(file, KIND, header, tensors)
 
@@ -205,7 +186,7 @@ class Dataset(Examples):
         try:
             if header["version"] != VERSION:
                 raise ValueError(f"version {header['version']}; this adaptag reads {VERSION}")
-            index = index_from_file(header, tensors)
+            index = FeatureIndex.from_file(header["index"], prefixed(tensors, INDEX))
             encoded = Encoded(
                 tensors["sentences"],
                 tensors["positions"],
@@ -213,49 +194,24 @@ class Dataset(Examples):
                 tensors.get("values"),
             )
             labels = tuple(str(label) for label in header["labels"])
-            dataset = cls(index, encoded, tensors["labels"], labels, int(header["cutoff"]))
+            dataset = cls(
+                index,
+                encoded,
+                tensors["labels"],
+                labels,
+                dict(header["features"]),
+                legal=tensors.get("legal"),
+            )
             dataset.native(dataset.layout)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:
             raise ModelError(f"{path}: malformed dataset: {error}") from None
         return dataset
 
 
-def index_to_file(index: FeatureIndex) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Header entries and tensors that hold a feature index in a file."""
-    header = {
-        "template": index.template.text,
-        "attributes": index.template.attributes,
-        "rich_attributes": index.template.rich_attributes,
-        "n_of_kind": list(index.n_of_kind),
-        "hashed": index.is_hashed,
+def prefixed(tensors: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
+    """Those of a file's tensors whose names start with a prefix, by the rest of their names."""
+    return {
+        name.removeprefix(prefix): array
+        for name, array in tensors.items()
+        if name.startswith(prefix)
     }
-    return header, {f"index.{name}": array for name, array in index.tensors.items()}
-
-
-def index_from_file(header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]) -> FeatureIndex:
-    """Rebuild a feature index from a file's header and tensors."""
-    node, both, edge = (int(n) for n in header["n_of_kind"])
-    template = Template(
-        str(header["template"]),
-        bool(header["attributes"]),
-        rich_attributes=bool(header["rich_attributes"]),
-    )
-    if min(node, both, edge) < 0:
-        raise ValueError("a number of predicates is negative")
-    if header.get("hashed"):
-        index = FeatureIndex(template, (node, both, edge), {})
-        index.native  # noqa: B018  builds the core's view, which checks the numbers
-        return index
-    found = {}
-    for name, (dtype, ndim) in TENSORS.items():
-        found[name] = tensors[f"index.{name}"]
-        if found[name].dtype != dtype or found[name].ndim != ndim:
-            raise ValueError(f"index.{name} has the wrong type or shape")
-    index = FeatureIndex(template, (node, both, edge), found)
-    if found["keys"].shape != (
-        index.n_predicates,
-        1 + template.program().arity,
-    ):
-        raise ValueError("index.keys does not fit the template or the number of predicates")
-    index.native  # noqa: B018  builds the core's view, which checks the tables
-    return index

@@ -3,30 +3,39 @@
 from __future__ import annotations
 
 import functools
+import itertools
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 
 from adaptag._native import core
-from adaptag.corpus.chunks import ChunkScheme
+from adaptag.corpus.chunks import ChunkScheme, LabelScheme
 from adaptag.corpus.columns import ColumnCorpus
+from adaptag.corpus.data import as_list, corpus_of
+from adaptag.corpus.labels import known_sentences
+from adaptag.corpus.transitions import scheme_transitions
+from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.explanation import Explanation, explain
 from adaptag.errors import AdaptagError, CorpusError, ParameterError, unknown
-from adaptag.features.index import check_corpus
+from adaptag.evaluation import Evaluation, evaluate_ids, marks_chunks
+from adaptag.features.index import FeatureIndex
 from adaptag.model.linear_chain import LinearChain
+from adaptag.settings import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from numpy.typing import NDArray
 
-    from adaptag.features.index import Corpus, Encoded
+    from adaptag.corpus.data import Corpus
+    from adaptag.dataset.encoded import Examples
+    from adaptag.features.index import Encoded
 
     Token = str | Sequence[str]
 
-__all__ = ["Model", "Segment"]
+__all__ = ["Model", "Segment", "TagScorer"]
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -59,41 +68,95 @@ class Segment:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Model(LinearChain):
+class Model(LinearChain[FeatureIndex]):
     """A trained linear-chain model.
 
-    Sentences are lists of tokens; a token is a string or, where the template asks for more columns,
-    a tuple of strings. Decoding releases the GIL, and one model can be shared by threads.
+    A sentence is a list of tokens; a token is a string or, where the model was trained with several
+    columns, a tuple of strings. For a model of attributes it is a dictionary of features. Decoding
+    releases the GIL, and one model can be shared by threads.
 
-    ``legal`` names a scheme whose impossible label sequences are ruled out: ``bio`` (no I-X but
-    after B-X or I-X) or ``bioes``. ``allowed`` restricts single tokens: for each token the labels
-    it may have, or None for any.
+    In all methods, ``legal`` rules out impossible label sequences: ``auto`` those that the label
+    scheme of the training data does not have; or the scheme by its name, ``iob1``, ``bio``,
+    ``ioe2`` or ``bioes``. ``allowed`` restricts single tokens: for each token the labels it may
+    have, or None for any.
     """
 
-    @_refusals_are_errors
-    def tag(self, sentence: Iterable[Token]) -> list[str]:
-        """Find the best labels of one sentence."""
-        self._check_template()
-        return self._decoder.tag(sentence)
+    kind: ClassVar[str] = "model"
 
     @_refusals_are_errors
-    def tag_all(self, sentences: Iterable[Iterable[Token]]) -> list[list[str]]:
-        """Find the best labels of many sentences."""
-        self._check_template()
-        return self._decoder.tag_all(sentences)
-
-    @_refusals_are_errors
-    def decode(
+    def tag(
         self,
         sentence: Iterable[Token],
         *,
         legal: str | None = None,
         allowed: Sequence[Iterable[str] | None] | None = None,
     ) -> list[str]:
-        """Find the best labels of one sentence under constraints."""
+        """Find the best labels of one sentence."""
+        if legal is None and allowed is None and not self.index.template.attributes:
+            self._check_first(sentence)
+            return self._decoder.tag(sentence)
         data, encoded = self._one(sentence)
         ids = self._decoder.viterbi(data, self._legal(legal), self._allowed(allowed, encoded))
         return [self.labels[y] for y in ids]
+
+    @_refusals_are_errors
+    def tag_all(
+        self, sentences: Iterable[Iterable[Token]], *, legal: str | None = None
+    ) -> list[list[str]]:
+        """Find the best labels of many sentences."""
+        listed = as_list(sentences, "sentences", "a list of sentences, each a list of tokens")
+        if legal is None and not self.index.template.attributes:
+            for sentence in listed:
+                self._check_first(sentence)
+            return self._decoder.tag_all(listed)
+        corpus = self._corpus(listed)
+        names = [self.labels[y] for y in self.tag_corpus(corpus, legal).tolist()]
+        return [names[a:b] for a, b in itertools.pairwise(corpus.sentences.tolist())]
+
+    def evaluate(
+        self,
+        data: Any,
+        labels: Iterable[Sequence[str | None]] | None = None,
+        *,
+        legal: str | None = None,
+        format: Any = None,  # noqa: A002
+        metric: str | None = None,
+    ) -> Evaluation:
+        """Tag labelled data, and score it.
+
+        Args:
+            data: Labelled data in any form that ``adaptag.train`` takes.
+            labels: The labels of Python data, one list per sentence.
+            legal: As in the other methods.
+            format: As in ``adaptag.train``.
+            metric: ``F1`` or ``accuracy``; that of the model unless given.
+        """
+        dataset = data if isinstance(data, Dataset) else self.encode(data, labels, format=format)
+        return TagScorer(dataset, metric or self.metric, legal).evaluate(self)
+
+    def encode(
+        self,
+        data: Any,
+        labels: Iterable[Sequence[str | None]] | None = None,
+        *,
+        format: Any = None,  # noqa: A002
+    ) -> Dataset:
+        """Encode labelled data with the features of the model; the arguments are those above."""
+        attributes = self.index.template.attributes
+        form = "attributes" if attributes else format
+        corpus = corpus_of(data, labels, format=form, tokens=not attributes)
+        return Dataset.encode(corpus, self.index, self.labels)
+
+    @property
+    def metric(self) -> str:
+        """What the model is scored by: ``F1`` of chunks or ``accuracy`` of tokens."""
+        return str(self.configuration.get("labels", {}).get("metric", AUTO))
+
+    @property
+    def label_scheme(self) -> str | None:
+        """The scheme of the training labels, such as ``bio``; None: they mark no chunks."""
+        section = self.configuration.get("labels")
+        return LabelScheme().name(self.labels) if section is None else section["scheme"]
 
     @_refusals_are_errors
     def marginals(
@@ -174,7 +237,8 @@ class Model(LinearChain):
     @_refusals_are_errors
     def explain(self, sentence: Iterable[Token], *, legal: str | None = None) -> Explanation:
         """Say for each token what argued for its label, and what for the next best one."""
-        self._check_template()
+        if self.index.template.attributes:
+            raise CorpusError("the model was trained on attributes; it cannot explain tokens")
         tokens = [(token,) if isinstance(token, str) else tuple(token) for token in sentence]
         return explain(self, tokens, self._encode([tokens]), legal)
 
@@ -184,7 +248,7 @@ class Model(LinearChain):
     def tag_corpus(self, corpus: Corpus, legal: str | None = None) -> NDArray[np.int32]:
         """Find the best label of every token, by number."""
         if isinstance(corpus, ColumnCorpus):
-            check_corpus(corpus, self.index.template)
+            self.index.check(corpus)
             return self._decoder.viterbi_columns(
                 corpus.text, corpus.cells, corpus.sentences, self._legal(legal)
             )
@@ -230,12 +294,23 @@ class Model(LinearChain):
             self.layout, self.weights, self.index.native, list(self.labels), self.legal
         )
 
-    def _check_template(self) -> None:
-        if self.index.template.attributes:
-            raise CorpusError("the model was trained on attributes; it cannot tag tokens")
+    def _check_first(self, sentence: Iterable[Token]) -> None:
+        """Raise where the first token has other columns than those of the training data."""
+        if isinstance(sentence, (list, tuple)) and sentence:
+            first, needed = sentence[0], self.index.n_columns
+            n = len(first) if isinstance(first, (tuple, list)) else 1
+            if needed is not None and n not in (needed, needed + 1, self.index.template.n_columns):
+                raise CorpusError(
+                    f"a token has {n} column{'s' * (n != 1)}; the model was trained with {needed}"
+                )
+
+    def _corpus(self, sentences: Iterable[Iterable[Token]]) -> Corpus:
+        tokens = not self.index.template.attributes
+        corpus: Corpus = corpus_of(sentences, labelled=False, tokens=tokens)
+        return corpus
 
     def _encode(self, sentences: Iterable[Iterable[Token]]) -> Encoded:
-        return self.index.encode(ColumnCorpus.from_sentences(sentences))
+        return self.index.encode(self._corpus(sentences))
 
     def _one(self, sentence: Iterable[Token]) -> tuple[core.Dataset, Encoded]:
         encoded = self._encode([sentence])
@@ -254,7 +329,7 @@ class Model(LinearChain):
     def _legal(self, scheme: str | None) -> NDArray[np.uint8] | None:
         if scheme is None:
             return self.legal
-        legal: NDArray[np.uint8] = self.scheme.legal(scheme).astype(np.uint8)
+        legal = scheme_transitions(scheme, self.labels, self.label_scheme)
         return legal if self.legal is None else legal & self.legal
 
     def _allowed(
@@ -302,3 +377,29 @@ class Model(LinearChain):
             self.scheme.ends.astype(np.uint8),
             self._legal(legal),
         )
+
+
+class TagScorer:
+    """Scores models on labelled data; sentences with labels that are not known do not count.
+
+    Attributes:
+        metric: What the score is: ``F1`` of chunks or ``accuracy`` of tokens.
+    """
+
+    def __init__(self, data: Examples, metric: str = AUTO, legal: str | None = None) -> None:
+        self.data = data
+        self.legal = legal
+        self.metric = "F1" if marks_chunks(metric, data.label_names) else "accuracy"
+        self._tokens, self._starts = known_sentences(data.labels, data.encoded.sentences)
+        if not len(self._tokens):
+            raise CorpusError("the data to score on has no sentence whose labels are all known")
+
+    def evaluate(self, model: Model) -> Evaluation:
+        """Tag the data, and compare with its labels."""
+        predicted = model.tag_encoded(self.data.encoded, self.legal)
+        gold, names = self.data.labels[self._tokens], self.data.label_names
+        return evaluate_ids(gold, predicted[self._tokens], self._starts, names, metric=self.metric)
+
+    def __call__(self, model: Model) -> float:
+        """The score in percent."""
+        return self.evaluate(model).score

@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from adaptag.decoding.model import Segment
-    from adaptag.features.index import Corpus
+    from adaptag.corpus.data import Corpus
     from adaptag.storage.files import PathLike
-    from adaptag.training.declarations import Value
+    from adaptag.settings import Value
 
     Sequences = Sequence[Sequence[Any]]
     Labels = Sequence[Sequence[str | None]]

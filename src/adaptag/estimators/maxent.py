@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from adaptag.dataset.encoded import Examples
-    from adaptag.training.declarations import Value
+    from adaptag.settings import Value
 
 __all__ = ["MaxEntClassifier"]
 

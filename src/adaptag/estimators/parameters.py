@@ -10,7 +10,7 @@ from adaptag.training.algorithms import algorithm
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from adaptag.training.declarations import Value
+    from adaptag.settings import Value
 
 __all__ = ["given_parameters"]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from adaptag.features.index import Corpus
+    from adaptag.corpus.data import Corpus
 
 __all__ = [
     "BALANCED",

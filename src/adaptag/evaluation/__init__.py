@@ -6,6 +6,7 @@ from adaptag.evaluation.scores import (
     conlleval_text,
     evaluate_ids,
     evaluate_sequences,
+    marks_chunks,
 )
 
-__all__ = ["Evaluation", "Score", "conlleval_text", "evaluate_ids", "evaluate_sequences"]
+__all__ = ["Evaluation", "Score", "conlleval_text", "evaluate_ids", "evaluate_sequences", "marks_chunks"]

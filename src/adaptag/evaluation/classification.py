@@ -78,7 +78,7 @@ def evaluate_classes(
 ) -> ClassificationScore:
     """Compare classes, given as indices into ``labels`` (all distinct).
 
-    Example:
+    Examples:
         >>> import numpy as np
         >>> from adaptag.evaluation.classification import evaluate_classes
         >>> score = evaluate_classes(np.array([0, 1, 1]), np.array([0, 0, 1]), ["+", "-"])

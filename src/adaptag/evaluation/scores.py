@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag.corpus.chunks import ChunkScheme
-from adaptag.errors import AdaptagError
+from adaptag.errors import AdaptagError, ParameterError, unknown
+from adaptag.settings import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -22,8 +23,12 @@ __all__ = [
     "conlleval_text",
     "evaluate_ids",
     "evaluate_sequences",
+    "marks_chunks",
     "sentence_counts",
 ]
+
+F1 = "F1"
+METRICS = (AUTO, F1, "accuracy")
 
 
 def _percent(part: int, whole: int) -> float:
@@ -88,6 +93,11 @@ class Evaluation:
         return _percent(self.correct_tokens, self.tokens)
 
     @property
+    def metric(self) -> str:
+        """What ``score`` is: ``F1`` of chunks, or ``accuracy`` of tokens."""
+        return "accuracy" if self.chunks is None else "F1"
+
+    @property
     def score(self) -> float:
         """The one number to compare by: chunk F1 if there are chunks, else token accuracy."""
         return self.accuracy if self.chunks is None else self.chunks.f1
@@ -122,16 +132,35 @@ class Evaluation:
         }
 
 
+def marks_chunks(metric: str, labels: Sequence[str]) -> bool:
+    """Whether a metric scores chunks; ``auto`` does where the labels, as a whole, mark them."""
+    if metric not in METRICS:
+        raise ParameterError(unknown("metric", metric, METRICS))
+    if metric == F1 and not ChunkScheme(labels, chunked=True).chunked:
+        raise ParameterError("metric is 'F1', but no label marks a chunk (B-X, I-X, …)")
+    return ChunkScheme(labels).chunked if metric == AUTO else metric == F1
+
+
 def evaluate_ids(
     gold: NDArray[np.integer[Any]],
     predicted: NDArray[np.integer[Any]],
     sentence_offsets: NDArray[np.integer[Any]],
     labels: Sequence[str],
+    *,
+    metric: str = AUTO,
 ) -> Evaluation:
-    """Compare two labellings of a corpus, given as indices into ``labels`` (all distinct)."""
+    """Compare two labellings of a corpus, given as indices into ``labels`` (all distinct).
+
+    Args:
+        gold: The right labels, ``[T]``.
+        predicted: The predicted labels, ``[T]``.
+        sentence_offsets: ``[N+1]``, where each sentence starts, then the number of tokens.
+        labels: The names of the labels.
+        metric: ``F1`` scores chunks, ``accuracy`` tokens, ``auto`` what the labels mark.
+    """
     if gold.shape != predicted.shape:
         raise AdaptagError(f"{gold.size} gold labels but {predicted.size} predicted ones")
-    scheme = ChunkScheme(labels)
+    scheme = ChunkScheme(labels, chunked=marks_chunks(metric, labels))
     right = gold[gold == predicted]
     if scheme.chunked:
         same, guess, truth = _chunks(scheme, gold, predicted, sentence_offsets)
@@ -147,13 +176,15 @@ def sentence_counts(
     predicted: NDArray[np.integer[Any]],
     sentence_offsets: NDArray[np.integer[Any]],
     labels: Sequence[str],
+    *,
+    metric: str = AUTO,
 ) -> NDArray[np.int64]:
     """Count the correct, predicted and gold items of each sentence, ``[N, 3]``.
 
     Items are chunks, or tokens where the labels are not chunk labels: F1 of the sums is then token
     accuracy.
     """
-    scheme = ChunkScheme(labels)
+    scheme = ChunkScheme(labels, chunked=marks_chunks(metric, labels))
     if scheme.chunked:
         found = [c[:, 0] for c in _chunks(scheme, gold, predicted, sentence_offsets)]
     else:
@@ -185,9 +216,14 @@ def _by_type(names: Sequence[str], *items: NDArray[np.integer[Any]]) -> dict[str
 
 
 def evaluate_sequences(
-    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]]
+    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], *, metric: str = AUTO
 ) -> Evaluation:
     """Compare the labels of sentences.
+
+    Args:
+        gold: The right labels of each sentence.
+        predicted: The predicted labels of each sentence.
+        metric: ``F1`` scores chunks, ``accuracy`` tokens, ``auto`` what the labels mark.
 
     Raises:
         AdaptagError: The two differ in the number of sentences, or of labels in a sentence.
@@ -205,7 +241,8 @@ def evaluate_sequences(
         np.array([index[label] for label in chain(*side)], dtype=np.int32)
         for side in (gold, predicted)
     )
-    return evaluate_ids(truths, guesses, np.cumsum([0, *map(len, gold)]), labels)
+    offsets = np.cumsum([0, *map(len, gold)])
+    return evaluate_ids(truths, guesses, offsets, labels, metric=metric)
 
 
 def conlleval_text(evaluation: Evaluation) -> str:

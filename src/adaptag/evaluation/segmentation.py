@@ -70,7 +70,7 @@ def evaluate_segmentation(
         predicted: those that were found.
         known: whether a word is in the training data.
 
-    Example:
+    Examples:
         >>> from adaptag.evaluation.segmentation import evaluate_segmentation
         >>> gold, predicted = [["研究", "生命"]], [["研究生", "命"]]
         >>> score = evaluate_segmentation(gold, predicted, {"研究"}.__contains__)

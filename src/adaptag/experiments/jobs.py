@@ -24,7 +24,7 @@ from adaptag.experiments.state import Done
 from adaptag.training.algorithms import algorithm
 from adaptag.training.callbacks import Callback
 from adaptag.training.checkpoint import Checkpoint, checksum
-from adaptag.training.declarations import AUTO
+from adaptag.settings import AUTO
 from adaptag.training.loop import fit
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adaptag.experiments.space import Settings
-    from adaptag.features.index import Corpus
+    from adaptag.corpus.data import Corpus
 
 __all__ = ["Job", "Task", "run_jobs"]
 

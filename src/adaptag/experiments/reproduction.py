@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from adaptag.experiments.problem import Problem
     from adaptag.experiments.recipes.recipe import Effort, Recipe
     from adaptag.training.callbacks import Callback
-    from adaptag.training.declarations import Value
+    from adaptag.settings import Value
 
     OnRun = Callable[[str, int | None, int, int], None]
 

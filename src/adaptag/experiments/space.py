@@ -13,7 +13,8 @@ from adaptag.features.index import check_cutoff
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from adaptag.training.declarations import Algorithm, Value
+    from adaptag.settings import Value
+    from adaptag.training.declarations import Algorithm
 
     Settings = dict[str, Value]
     Space = dict[str, tuple[Value, ...]]

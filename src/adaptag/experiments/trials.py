@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from adaptag.experiments.space import Settings, Space
-    from adaptag.training.declarations import Value
+    from adaptag.settings import Value
 
 __all__ = ["Trial", "Tuning"]
 

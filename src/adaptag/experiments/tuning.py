@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 
     from adaptag.api import Data, Format
     from adaptag.experiments.state import Done
-    from adaptag.features.index import Corpus
+    from adaptag.corpus.data import Corpus
     from adaptag.storage.files import PathLike
-    from adaptag.training.declarations import Value
+    from adaptag.settings import Value
 
 __all__ = ["Progress", "Trial", "Tuning", "Watcher", "folds_of", "rungs_of", "tune"]
 
@@ -138,7 +138,7 @@ def tune(
     Raises:
         KeyboardInterrupt: Ctrl-C; what was done is in the state file.
 
-    Example:
+    Examples:
         >>> from adaptag.corpus.ingredients import ingredients
         >>> from adaptag.experiments.tuning import tune
         >>> lines = ingredients(train=80, dev=0, test=0).train

@@ -13,7 +13,8 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.errors import ParameterError, unknown
-from adaptag.features.index import NO_LIMIT, EdgeLimit, Encoded, check_cutoff
+from adaptag.features.index import Encoded
+from adaptag.features.settings import FOLDS, CharacterFeatures
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -22,13 +23,9 @@ if TYPE_CHECKING:
 
     from adaptag.corpus.segmented import SegmentedCorpus
 
-__all__ = ["FOLDS", "CharacterFeatures", "CharacterIndex", "word_list"]
+__all__ = ["CharacterIndex", "word_list"]
 
-FOLDS = {
-    "none": "characters as they are",
-    "width": "full-width digits, letters and punctuation are taken for their half-width forms",
-    "types": "as width, and all digits are alike, all Latin letters are alike",
-}
+KIND = "characters"
 TENSORS = {
     "characters": 1,
     "bigrams": 2,
@@ -45,33 +42,10 @@ def word_list(words: Iterable[str], fold: str = "none") -> core.Lexicon:
     """A set of words in which words are looked up folded."""
     if fold not in FOLDS:
         raise ParameterError(unknown("fold", fold, FOLDS))
-    found = list(words)
+    listed = list(words)
     lexicon = core.Lexicon(fold)
-    lexicon.add(found, np.zeros(len(found), np.float32))
+    lexicon.add(listed, np.zeros(len(listed), np.float32))
     return lexicon
-
-
-@dataclass(frozen=True)
-class CharacterFeatures:
-    """Which features a segmenter has.
-
-    Attributes:
-        fold: one of ``FOLDS``: how characters are seen.
-        cutoff: characters and character bigrams that occur less often are left out.
-        word_cutoff: likewise words and word bigrams of the training data; 0: no word features.
-        edges: which features have edge weights; None: none.
-    """
-
-    fold: str = "types"
-    cutoff: int = 1
-    word_cutoff: int = 3
-    edges: EdgeLimit | None = NO_LIMIT
-
-    def __post_init__(self) -> None:
-        if self.fold not in FOLDS:
-            raise ParameterError(unknown("fold", self.fold, FOLDS))
-        check_cutoff("cutoff", self.cutoff)
-        check_cutoff("word_cutoff", self.word_cutoff, least=0)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -91,17 +65,43 @@ class CharacterIndex:
     @classmethod
     def build(cls, corpus: SegmentedCorpus, features: CharacterFeatures) -> CharacterIndex:
         """Collect the items of a corpus."""
-        found = core.build_segment_tables(
+        features.check()
+        tables = core.build_segment_tables(
             core.fold_codes(corpus.codes, features.fold),
             corpus.sentences,
             corpus.starts,
             features.cutoff,
             features.word_cutoff,
-            features.edges.cutoff if features.edges else 0,
-            features.edges.share if features.edges else 0.0,
+            0 if features.plain_edges else features.edge_cutoff,
+            0.0 if features.plain_edges else features.edge_share,
         )
-        counts = {name: found[name] for name in ("n_unigrams", "n_parts", "n_rich")}
-        return cls(features, counts, {name: found[name] for name in TENSORS})
+        counts = {name: tables[name] for name in ("n_unigrams", "n_parts", "n_rich")}
+        return cls(features, counts, {name: tables[name] for name in TENSORS})
+
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Header entries and tensors that hold the index in a file."""
+        header = {"kind": KIND, "features": self.features.record(), "counts": dict(self.counts)}
+        return header, dict(self.tensors)
+
+    @classmethod
+    def from_file(
+        cls, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]
+    ) -> CharacterIndex:
+        """Rebuild an index from what ``to_file`` gave; raise where it is damaged."""
+        tables = {}
+        for name, ndim in TENSORS.items():
+            tables[name] = tensors[name]
+            if tables[name].dtype != np.uint32 or tables[name].ndim != ndim:
+                raise ValueError(f"index.{name} has the wrong type or shape")
+        if len(tables["word_counts"]) != len(tables["word_offsets"]) - 1:
+            raise ValueError("words and their counts do not fit together")
+        counts: dict[str, Any] = {
+            name: int(header["counts"][name]) for name in ("n_unigrams", "n_parts")
+        }
+        counts["n_rich"] = tuple(int(n) for n in header["counts"]["n_rich"])
+        index = cls(CharacterFeatures(**header["features"]).check(), counts, tables)
+        index.native  # noqa: B018  builds the core's tables, which checks them
+        return index
 
     def encode(self, corpus: SegmentedCorpus) -> Encoded:
         """Find the predicates of a corpus."""

@@ -239,7 +239,7 @@ def substrings(token: str, longest: int = 9, shortest: int = 1) -> list[str]:
         longest: characters of the longest ones.
         shortest: characters of the shortest ones, 1 or more.
 
-    Example:
+    Examples:
         >>> substrings("gaga", longest=3, shortest=2)
         ['ga', 'gag', 'ag', 'aga']
     """

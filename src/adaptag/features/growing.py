@@ -11,12 +11,12 @@ from adaptag.features.index import (
     Encoded,
     FeatureIndex,
     add,
-    check_corpus,
+    check_columns,
     encoded_of,
 )
 
 if TYPE_CHECKING:
-    from adaptag.features.index import Corpus
+    from adaptag.corpus.data import Corpus
     from adaptag.features.template import Template
 
 __all__ = ["GrowingIndex"]
@@ -32,21 +32,28 @@ class GrowingIndex:
     new are left out, and memory stays as it is.
 
     Attributes:
-        start: the index to grow from; a hashed one stays as it is.
-        n_of_kind: predicates of each kind that there is room for.
-        limit: predicates of all kinds at most; None: no limit.
+        start: The index to grow from; a hashed one stays as it is.
+        n_of_kind: The number of predicates of each kind that there is room for.
+        limit: The maximum number of predicates of all kinds; None: no limit.
+        n_columns: The feature columns of the data; None: attributes.
     """
 
-    def __init__(self, start: FeatureIndex | Template, limit: int | None = None) -> None:
+    def __init__(
+        self,
+        start: FeatureIndex | Template,
+        limit: int | None = None,
+        n_columns: int | None = None,
+    ) -> None:
         self.start = start if isinstance(start, FeatureIndex) else None
         self.template = start.template if isinstance(start, FeatureIndex) else start
+        self.n_columns = start.n_columns if isinstance(start, FeatureIndex) else n_columns
         self.limit = limit
         self.n_of_kind = (0, 0, 0)
         self._builder: core.IndexBuilder | None = None
         if self.start is not None and self.start.is_hashed:
             self.n_of_kind = self.start.n_of_kind
             if limit is not None:
-                raise ParameterError("hashed features have their number already: no limit goes")
+                raise ParameterError("max_features cannot be combined with hashed features")
             return
         if limit is not None and limit < 1:
             raise ParameterError(f"max_features is {limit}; allowed: 1 or more")
@@ -76,8 +83,8 @@ class GrowingIndex:
         """Find the predicates of a corpus; new ones are added, and the room grows for them."""
         if self._builder is None:
             assert self.start is not None
-            return self.start.encode(corpus)
-        check_corpus(corpus, self.template)
+            return self.start.encode(corpus, labelled=True)
+        check_columns(corpus, self.template, self.n_columns, labelled=True)
         add(corpus, self._builder)
         self._make_room()
         return encoded_of(corpus, *self._builder.take(self.n_of_kind))
@@ -87,9 +94,9 @@ class GrowingIndex:
         if self._builder is None:
             assert self.start is not None
             return self.start
-        found = self._builder.snapshot()
-        tensors = {name: found[name] for name in TENSORS}
-        return FeatureIndex(self.template, found["n_of_kind"], tensors)
+        tables = self._builder.snapshot()
+        tensors = {name: tables[name] for name in TENSORS}
+        return FeatureIndex(self.template, tables["n_of_kind"], tensors, self.n_columns)
 
     def _make_room(self) -> None:
         assert self._builder is not None

@@ -11,30 +11,29 @@ import numpy as np
 from adaptag._native import core
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.errors import CorpusError, ModelError, ParameterError
+from adaptag.features.settings import FeatureSettings
+from adaptag.features.template import Template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from adaptag.corpus.columns import ColumnCorpus
-    from adaptag.features.template import Template
-
-    Corpus = ColumnCorpus | AttributeCorpus
+    from adaptag.corpus.data import Corpus
 
 __all__ = [
-    "EdgeLimit",
     "Encoded",
     "FeatureIndex",
     "add",
-    "check_corpus",
-    "check_cutoff",
+    "check_columns",
     "encoded_of",
+    "feature_columns",
+    "template_for",
 ]
 
 NO_TOKEN = 0xFFFFFFFF
-MAX_CUTOFF = 2**31 - 1
-MAX_BITS = 30
+KIND = "template"
+GENERAL = "general"  # the template unless another one is given
 TENSORS = {
     "vocabulary_bytes": (np.uint8, 1),
     "vocabulary_offsets": (np.uint32, 1),
@@ -43,33 +42,6 @@ TENSORS = {
     "slots": (np.uint64, 1),
     "keys": (np.uint32, 2),
 }
-
-
-def check_cutoff(name: str, value: int, least: int = 1) -> None:
-    """Raise unless a cutoff can be one."""
-    if not least <= value <= MAX_CUTOFF:
-        raise ParameterError(f"{name} is {value}; allowed: {least} to {MAX_CUTOFF}")
-
-
-@dataclass(frozen=True)
-class EdgeLimit:
-    """Which of the features that may have edge weights get them; the others have node weights only.
-
-    Attributes:
-        cutoff: those that occur less often get none.
-        share: of them all, the most frequent ones, 0 to 1.
-    """
-
-    cutoff: int = 1
-    share: float = 1.0
-
-    def __post_init__(self) -> None:
-        check_cutoff("edge_cutoff", self.cutoff)
-        if not 0 <= self.share <= 1:
-            raise ParameterError(f"edge_share is {self.share}; allowed: 0 to 1")
-
-
-NO_LIMIT = EdgeLimit()
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,22 +66,24 @@ class FeatureIndex:
     """Predicates of a template over a vocabulary, numbered by kind and falling frequency.
 
     Attributes:
-        template: the template.
-        n_of_kind: how many predicates have node, node and edge, and edge weights.
-        tensors: the tables that the core searches; see ``feature_index.hpp``. ``keys`` names every
+        template: The template.
+        n_of_kind: How many predicates have node, node and edge, and edge weights.
+        tensors: The tables that the core searches; see ``feature_index.hpp``. ``keys`` names every
             predicate: the number of its skeleton, then the numbers of its tokens. A hashed index
             has none: the number of a predicate is a hash of it, and its name is not known.
+        n_columns: The feature columns of the data that it was built from; None: attributes.
     """
 
     template: Template
     n_of_kind: tuple[int, int, int]
     tensors: Mapping[str, NDArray[Any]]
+    n_columns: int | None = None
 
     @classmethod
-    def hashed(cls, template: Template, bits: int) -> FeatureIndex:
+    def hashed(
+        cls, template: Template, bits: int, n_columns: int | None = None
+    ) -> FeatureIndex:
         """Make an index of fixed size: ``2 ** bits`` predicates of each kind that has macros."""
-        if not 1 <= bits <= MAX_BITS:
-            raise ParameterError(f"hash_bits is {bits}; allowed: 1 to {MAX_BITS}")
         sizes = [0, 0, 0]
         for line in template.lines:
             sizes[line.kind] += 1
@@ -119,27 +93,35 @@ class FeatureIndex:
         if template.attributes:
             sizes[1 if template.rich_attributes else 0] = 1 << bits
         node, both, edge = sizes
-        return cls(template, (node, both, edge), {})
+        return cls(template, (node, both, edge), {}, n_columns)
 
     @classmethod
     def build(
-        cls, corpus: Corpus, template: Template, cutoff: int = 1, edges: EdgeLimit = NO_LIMIT
+        cls, corpus: Corpus, settings: FeatureSettings | None = None
     ) -> tuple[FeatureIndex, Encoded]:
-        """Number all predicates seen at least ``cutoff`` times, and encode the corpus."""
-        return cls._finish(core.IndexBuilder(template.program()), corpus, template, cutoff, edges)
+        """Number all predicates that are frequent enough, and encode the labelled corpus."""
+        chosen = (settings or FeatureSettings()).check()
+        template, columns = template_for(corpus, chosen), feature_columns(corpus)
+        if chosen.hash_bits is not None:
+            index = cls.hashed(template, chosen.hash_bits, columns)
+            return index, index.encode(corpus, labelled=True)
+        builder = core.IndexBuilder(template.program())
+        return cls._finish(builder, corpus, template, columns, chosen)
 
     def grow(
-        self, corpus: Corpus, cutoff: int = 1, edges: EdgeLimit = NO_LIMIT
+        self, corpus: Corpus, settings: FeatureSettings | None = None
     ) -> tuple[FeatureIndex, Encoded]:
-        """Add the new predicates seen at least ``cutoff`` times, and encode the corpus.
+        """Add the new predicates that are frequent enough, and encode the labelled corpus.
 
         Within each kind, the predicates known so far come first, in their order, then the new ones
         by falling frequency. Where none is new, the index stays this one.
         """
-        check_corpus(corpus, self.template)
+        self.check(corpus, labelled=True)
         if self.is_hashed:
-            return self, self.encode(corpus)
-        grown, encoded = self._finish(self.builder(), corpus, self.template, cutoff, edges)
+            return self, self.encode(corpus, labelled=True)
+        grown, encoded = self._finish(
+            self.builder(), corpus, self.template, self.n_columns, settings or FeatureSettings()
+        )
         return (self if grown.n_of_kind == self.n_of_kind else grown), encoded
 
     def builder(self) -> core.IndexBuilder:
@@ -162,19 +144,20 @@ class FeatureIndex:
         builder: core.IndexBuilder,
         corpus: Corpus,
         template: Template,
-        cutoff: int,
-        edges: EdgeLimit,
+        n_columns: int | None,
+        settings: FeatureSettings,
     ) -> tuple[FeatureIndex, Encoded]:
         """Count and number the predicates of a corpus."""
         add(corpus, builder)
-        found = builder.freeze(cutoff, edges.cutoff, edges.share)
-        index = cls(template, found["n_of_kind"], {name: found[name] for name in TENSORS})
-        data = (found[name] for name in ("positions", "predicates", "values"))
+        tables = builder.freeze(settings.cutoff, settings.edge_cutoff, settings.edge_share)
+        tensors = {name: tables[name] for name in TENSORS}
+        index = cls(template, tables["n_of_kind"], tensors, n_columns)
+        data = (tables[name] for name in ("positions", "predicates", "values"))
         return index, encoded_of(corpus, *data)
 
-    def encode(self, corpus: Corpus) -> Encoded:
+    def encode(self, corpus: Corpus, *, labelled: bool = False) -> Encoded:
         """Find the predicates of a corpus; those that training never saw are left out."""
-        check_corpus(corpus, self.template)
+        self.check(corpus, labelled=labelled)
         if isinstance(corpus, AttributeCorpus):
             positions, predicates, values = self.native.encode_attributes(
                 corpus.text, corpus.cells, corpus.values, corpus.positions, corpus.sentences
@@ -226,6 +209,51 @@ class FeatureIndex:
             self.n_of_kind,
         )
 
+    def check(self, corpus: Corpus, *, labelled: bool = False) -> None:
+        """Raise unless a corpus has the columns or attributes of the training data."""
+        check_columns(corpus, self.template, self.n_columns, labelled=labelled)
+
+    def to_file(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """Header entries and tensors that hold the index in a file."""
+        header = {
+            "kind": KIND,
+            "template": self.template.text,
+            "attributes": self.template.attributes,
+            "rich_attributes": self.template.rich_attributes,
+            "n_columns": self.n_columns,
+            "n_of_kind": list(self.n_of_kind),
+            "hashed": self.is_hashed,
+        }
+        return header, dict(self.tensors)
+
+    @classmethod
+    def from_file(
+        cls, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]]
+    ) -> FeatureIndex:
+        """Rebuild an index from what ``to_file`` gave; raise where it is damaged."""
+        node, both, edge = (int(n) for n in header["n_of_kind"])
+        template = Template(
+            str(header["template"]),
+            bool(header["attributes"]),
+            rich_attributes=bool(header["rich_attributes"]),
+        )
+        if min(node, both, edge) < 0:
+            raise ValueError("a number of predicates is negative")
+        columns = None if header["n_columns"] is None else int(header["n_columns"])
+        if (columns is None) != template.attributes or (columns or 0) < 0:
+            raise ValueError("the number of columns does not fit the template")
+        tables = {}
+        for name, (dtype, ndim) in ({} if header["hashed"] else TENSORS).items():
+            tables[name] = tensors[name]
+            if tables[name].dtype != dtype or tables[name].ndim != ndim:
+                raise ValueError(f"index.{name} has the wrong type or shape")
+        index = cls(template, (node, both, edge), tables, columns)
+        keys = (index.n_predicates, 1 + template.program().arity)
+        if not index.is_hashed and tables["keys"].shape != keys:
+            raise ValueError("index.keys does not fit the template or the number of predicates")
+        index.native  # noqa: B018  builds the core's view, which checks the tables
+        return index
+
     def plain_edges(self) -> list[int]:
         """The predicates of label bigrams alone, without tokens, as a template's ``B`` has them."""
         node, both, edge = self.n_of_kind
@@ -254,23 +282,58 @@ class FeatureIndex:
         return self.tensors["vocabulary_bytes"][begin:end].tobytes().decode(errors="replace")
 
 
-def check_corpus(corpus: Corpus, template: Template, *, labelled: bool = False) -> None:
-    """Raise unless a corpus holds what a model's template asks for, and labels where needed."""
+def template_for(corpus: Corpus, settings: FeatureSettings) -> Template:
+    """The template that the settings ask for, for the columns of a labelled corpus."""
+    if isinstance(corpus, AttributeCorpus):
+        template = settings.template or Template.for_attributes()
+        if not isinstance(template, Template) or not template.attributes:
+            raise ParameterError("attributes are features already: they take no template")
+    else:
+        columns = corpus.n_feature_columns(labelled=True)
+        template = Template.load(settings.template or GENERAL, columns)
+        if template.attributes:
+            raise CorpusError(f"{corpus.name}: holds columns, not attributes")
+        line = f":{corpus.lines[0]}" if len(corpus.lines) else ""
+        template.check_columns(columns, f"{corpus.name}{line}")
+    return template.rich() if settings.rich_edges else template
+
+
+def check_columns(
+    corpus: Corpus, template: Template, n_columns: int | None, *, labelled: bool = False
+) -> None:
+    """Raise unless a corpus has the columns or attributes that a model was trained with.
+
+    Args:
+        corpus: The corpus.
+        template: The template of the model.
+        n_columns: The feature columns of its training data.
+        labelled: Whether labels are needed, in the last column or beside the columns. Else one
+            column more than the features have is taken for labels, and not used.
+    """
     if isinstance(corpus, AttributeCorpus):
         if not template.attributes:
-            raise CorpusError(
-                f"{corpus.name}: holds attributes; the model's template needs columns"
-            )
+            raise CorpusError(f"{corpus.name}: holds attributes; the model needs columns")
         return
     if template.attributes:
         raise CorpusError(f"{corpus.name}: holds columns; the model was trained on attributes")
-    if corpus.n_tokens and corpus.n_columns < template.n_columns + labelled:
-        where = f":{corpus.lines[0]}" if len(corpus.lines) else ""
-        label = " and one for the label" if labelled else ""
+    if n_columns is None or not corpus.n_tokens:
+        return
+    inside = labelled and corpus.given_labels is None  # the label is in the last column
+    allowed = {n_columns + inside, template.n_columns + inside}
+    if corpus.n_columns not in allowed | (set() if labelled else {n_columns + 1}):
+        line = f":{corpus.lines[0]}" if len(corpus.lines) else ""
+        label = " and one for the label" if inside else "" if labelled else ", and maybe the label"
         raise CorpusError(
-            f"{corpus.name}{where}: {corpus.n_columns} columns; "
-            f"the model's template needs {template.n_columns}{label}"
+            f"{corpus.name}{line}: {corpus.n_columns} column{'s' * (corpus.n_columns != 1)}; the "
+            f"model was trained with {n_columns} feature column{'s' * (n_columns != 1)}{label}"
         )
+
+
+def feature_columns(corpus: Corpus) -> int | None:
+    """Feature columns of labelled training data; attributes have none."""
+    if isinstance(corpus, AttributeCorpus):
+        return None
+    return corpus.n_feature_columns(labelled=True)
 
 
 def add(corpus: Corpus, builder: core.IndexBuilder) -> None:

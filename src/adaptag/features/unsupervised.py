@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag.errors import CorpusError, ParameterError, unknown
-from adaptag.features.index import check_cutoff
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -39,6 +38,7 @@ __all__ = ["AccessorVariety", "MutualInformation", "StringTable", "VarietyTable"
 SIDES = ("left", "right")
 MAX_LENGTH = 16
 MAX_BITS = 64
+MAX_CUTOFF = 2**31 - 1
 EDGE = "_"  # the string would reach out of the sentence
 UNSEEN = "O"  # raw text does not have these neighbours
 NAMES = ("0", *(str(1 << b) for b in range(32)))  # each bucket by its least variety
@@ -124,7 +124,7 @@ class AccessorVariety:
         side: ``left`` or ``right``.
         cutoff: a variety below it counts as 0.
 
-    Example:
+    Examples:
         >>> variety = AccessorVariety.learn(["去北京", "在北京玩", "来北京"])
         >>> variety("去北京玩")
         ['0', '2', '0', '_']
@@ -138,7 +138,7 @@ class AccessorVariety:
     cutoff: int = 2
 
     def __post_init__(self) -> None:
-        check_cutoff("cutoff", self.cutoff)
+        _check("cutoff", self.cutoff, 1, MAX_CUTOFF)
         _check("length", self.length, 1, self.table.longest)
         if self.side not in SIDES:
             raise ParameterError(unknown("side", str(self.side), SIDES))
@@ -240,7 +240,7 @@ class MutualInformation:
         highest: what is more counts as this.
         cutoff: pairs that occur less often count as if they did not.
 
-    Example:
+    Examples:
         >>> information = MutualInformation.learn(["去北京", "在北京玩", "来北京"])
         >>> information("去北京玩")
         ['_', 'O', '2', 'O']
@@ -255,7 +255,7 @@ class MutualInformation:
     cutoff: int = 2
 
     def __post_init__(self) -> None:
-        check_cutoff("cutoff", self.cutoff)
+        _check("cutoff", self.cutoff, 1, MAX_CUTOFF)
         for name, value in (("lowest", self.lowest), ("highest", self.highest)):
             _check(name, value, -MAX_BITS, MAX_BITS)
         if self.lowest > self.highest:

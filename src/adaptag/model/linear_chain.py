@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import IO, TYPE_CHECKING, Any, ClassVar
+from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from adaptag._native import core
-from adaptag.dataset.encoded import index_from_file, index_to_file
+from adaptag.dataset.encoded import INDEX, prefixed
 from adaptag.errors import ModelError
+from adaptag.features.characters import CharacterIndex
+from adaptag.features.index import FeatureIndex
 from adaptag.storage.stored import Stored
 from adaptag.storage.tensors import write_tensors
 
@@ -20,36 +22,47 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-    from adaptag.features.index import FeatureIndex
-
 __all__ = ["LinearChain"]
 
-VERSION = 2
-STATE = "state."  # before the names of its tensors
+VERSION = 3
+STATE = "state."  # before the names of the tensors of the training state
+EXTRA = "extra."  # before the names of further tensors
+INDEXES: dict[str, type[FeatureIndex] | type[CharacterIndex]] = {
+    "template": FeatureIndex,
+    "characters": CharacterIndex,
+}
+
+Index = TypeVar("Index", FeatureIndex, CharacterIndex)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearChain(Stored):
+class LinearChain(Stored, Generic[Index]):
     """Labels, features and weights.
 
     Attributes:
-        labels: names of the labels.
-        index: the feature index, with its template.
-        weights: float32, rows of predicates one after the other; see ``layout.hpp``.
-        provenance: where the model comes from: version, algorithm, parameters, seed, scores.
-        legal: transitions that are possible, uint8 ``[Y + 1, Y + 1]``, the last row and column
+        labels: The names of the labels.
+        index: The feature index.
+        weights: The weights, float32, rows of predicates one after the other; see ``layout.hpp``.
+        provenance: A record of how the model was made: version, settings, data, scores. Nothing
+            reads it back.
+        configuration: What the model needs to know to be used, by section: ``labels`` (the scheme
+            and metric), ``documents``, ``segmentation``, ``stream``.
+        legal: The transitions that are possible, uint8 ``[Y + 1, Y + 1]``, the last row and column
             being outside of the sentence; None: all are.
-        state: what training goes on from, by name, where it was kept.
+        state: What training goes on from, by name, where it was kept.
+        extra: Further arrays that belong to the configuration, by name.
     """
 
     kind: ClassVar[str] = "model"
 
     labels: tuple[str, ...]
-    index: FeatureIndex
+    index: Index
     weights: NDArray[np.float32]
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    configuration: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
     legal: NDArray[np.uint8] | None = field(default=None, kw_only=True)
     state: Mapping[str, NDArray[Any]] = field(default_factory=dict, kw_only=True)
+    extra: Mapping[str, NDArray[Any]] = field(default_factory=dict, kw_only=True)
 
     def __repr__(self) -> str:
         name, features = type(self).__name__, self.index.n_predicates
@@ -101,17 +114,27 @@ class LinearChain(Stored):
         return None, self.weights[begin : begin + w * y].reshape(y, w)[:, :y]
 
     def _write(self, file: IO[bytes]) -> None:
-        header, tensors = index_to_file(self.index)
-        header |= {
+        self.write_as(self.kind, file)
+
+    def write_as(self, kind: str, file: IO[bytes]) -> None:
+        """Write the file of a model of this kind; weights that are not finite are refused."""
+        if not np.isfinite(self.weights).all():
+            raise ModelError("a weight of the model is not finite; it is not saved")
+        index_header, index_tensors = self.index.to_file()
+        header = {
             "version": VERSION,
             "labels": list(self.labels),
+            "index": index_header,
+            "configuration": dict(self.configuration),
             "provenance": dict(self.provenance),
         }
+        tensors = {f"{INDEX}{name}": array for name, array in index_tensors.items()}
         tensors["weights"] = self.weights
         tensors |= {f"{STATE}{name}": array for name, array in self.state.items()}
+        tensors |= {f"{EXTRA}{name}": array for name, array in self.extra.items()}
         if self.legal is not None:
             tensors["legal"] = self.legal
-        write_tensors(file, self.kind, header, tensors)
+        write_tensors(file, kind, header, tensors)
 
     @classmethod
     def _from_file(
@@ -121,28 +144,30 @@ class LinearChain(Stored):
             if header["version"] != VERSION:
                 raise ValueError(f"version {header['version']}; this adaptag reads {VERSION}")
             labels = tuple(str(label).encode().decode() for label in header["labels"])
-            index = index_from_file(header, tensors)
-            state = {
-                name.removeprefix(STATE): array
-                for name, array in tensors.items()
-                if name.startswith(STATE)
-            }
+            index_kind = INDEXES[header["index"]["kind"]]
             model = cls(
                 labels,
-                index,
+                index_kind.from_file(header["index"], prefixed(tensors, INDEX)),
                 tensors["weights"],
                 dict(header["provenance"]),
+                configuration=dict(header["configuration"]),
                 legal=tensors.get("legal"),
-                state=state,
+                state=prefixed(tensors, STATE),
+                extra=prefixed(tensors, EXTRA),
             )
-            if model.legal is not None and (
-                model.legal.dtype != np.uint8 or model.legal.shape != (len(labels) + 1,) * 2
-            ):
-                raise ValueError("the transitions have the wrong type or shape")
-            if model.weights.dtype != np.float32 or model.weights.ndim != 1:
-                raise ValueError("weights have the wrong type or shape")
-            if len(model.weights) != model.layout.n_weights or len(set(labels)) != len(labels):
-                raise ValueError("labels and weights do not fit together")
+            model._check()
         except (KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
             raise ModelError(f"{name}: malformed model: {error}") from None
         return model
+
+    def _check(self) -> None:
+        """Raise where the parts of a file do not fit together."""
+        n_labels = len(self.labels)
+        if self.legal is not None and (
+            self.legal.dtype != np.uint8 or self.legal.shape != (n_labels + 1,) * 2
+        ):
+            raise ValueError("the transitions have the wrong type or shape")
+        if self.weights.dtype != np.float32 or self.weights.ndim != 1:
+            raise ValueError("weights have the wrong type or shape")
+        if len(self.weights) != self.layout.n_weights or len(set(self.labels)) != n_labels:
+            raise ValueError("labels and weights do not fit together")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from adaptag.storage.files import read_bytes, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from numpy.typing import NDArray
 
     from adaptag.storage.files import PathLike
 
@@ -56,15 +58,37 @@ class UserDictionary:
         self._weights |= weights
 
     def remove(self, words: str | Iterable[str]) -> None:
-        """Remove words; those that are not there are passed over."""
+        """Remove words; those that are not there are ignored."""
         chosen = self._folded([words] if isinstance(words, str) else words)
         self.native.remove(chosen)
         for word in chosen:
             self._weights.pop(word, None)
 
     def load(self, path: PathLike, weight: float = WEIGHT) -> None:
-        """Add the words of a file: one a line, and behind white space its weight or ``force``."""
+        """Add the words of a file: one per line, and after white space its weight or ``force``."""
         self.add(_read(path, weight))
+
+    def to_dict(self) -> dict[str, float]:
+        """The words, folded, and their weights."""
+        return dict(self._weights)
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The words and weights as arrays for a file; nothing where there are no words."""
+        if not self._weights:
+            return {}
+        text = "\n".join(self._weights).encode("utf-8", "surrogatepass")
+        weights = np.fromiter(self._weights.values(), np.float32, len(self))
+        return {"words": np.frombuffer(text, np.uint8), "word_weights": weights}
+
+    def add_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Add what ``to_arrays`` gave; raise where it is damaged."""
+        if "words" not in arrays:
+            return
+        words = arrays["words"].tobytes().decode("utf-8", "surrogatepass").split("\n")
+        weights = arrays["word_weights"].tolist()
+        if arrays["word_weights"].ndim != 1 or len(words) != len(weights):
+            raise ValueError("the words of the dictionary and their weights do not fit together")
+        self.add(dict(zip(words, weights, strict=True)))
 
     def __len__(self) -> int:
         """Count the words."""

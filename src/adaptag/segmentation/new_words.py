@@ -120,7 +120,7 @@ def _unknown_words(
 ) -> dict[str, NewWord]:
     """Count the words of a segmentation that neither training data nor dictionary have."""
     begins = np.flatnonzero(starts)
-    unknown = segmenter.lexicon.unknown(texts, starts)
+    unknown = segmenter.lexicon_.unknown(texts, starts)
     ends = np.append(begins, len(starts))[np.searchsorted(begins, unknown) + 1]
     numbers = np.searchsorted(offsets, unknown, side="right") - 1  # which text each is in
     firsts = offsets[numbers]

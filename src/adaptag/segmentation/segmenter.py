@@ -3,44 +3,42 @@
 from __future__ import annotations
 
 import contextlib
-import inspect
 import itertools
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from adaptag._native import core, cores
+from adaptag.corpus.data import SEGMENTATION, corpus_of
 from adaptag.corpus.segmented import TAG_SETS, SegmentedCorpus, tag_names
 from adaptag.dataset.encoded import Examples
-from adaptag.errors import CorpusError, ModelError, ParameterError, unknown
+from adaptag.errors import CorpusError, ModelError, NotTrainedError, ParameterError, unknown
 from adaptag.evaluation.segmentation import SegmentationScore, evaluate_segmentation
-from adaptag.features.characters import TENSORS, CharacterFeatures, CharacterIndex
-from adaptag.features.index import EdgeLimit
-from adaptag.segmentation.data import corpus_of
+from adaptag.features.characters import CharacterIndex
+from adaptag.features.settings import CharacterFeatures
+from adaptag.model.linear_chain import LinearChain
 from adaptag.segmentation.dictionary import UserDictionary
 from adaptag.segmentation.new_words import Detection, detect
+from adaptag.settings import Settings, setting, split_options, with_options
 from adaptag.storage.stored import Stored
-from adaptag.storage.tensors import write_tensors
-from adaptag.training.algorithms import algorithm as find_algorithm
-from adaptag.training.callbacks import Callback, Converged, EarlyStopping
-from adaptag.training.loop import fit
+from adaptag.training.job import TrainingJob
 from adaptag.training.online import PASS_SIZE, Trainer
+from adaptag.training.settings import TrainingSettings, parameter_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from adaptag.segmentation.data import Segmented
-    from adaptag.training.declarations import Value
+    from adaptag.storage.files import Source
+    from adaptag.training.callbacks import Callback
 
-__all__ = ["Segmenter", "Word"]
+    Segmented = Source | SegmentedCorpus | Iterable[Iterable[str]]
+    Chain = LinearChain[CharacterIndex]
 
-VERSION = 1
-# Chosen by four-fold cross-validation: see docs/guide/segmentation.md.
-RARE_WEIGHT = 1.5
+__all__ = ["Segmenter", "SegmenterSettings", "Word", "segmentation_job"]
 
 
 @dataclass(frozen=True)
@@ -52,92 +50,68 @@ class Word:
     probability: float
 
 
-class Segmenter(Stored):
+@dataclass(kw_only=True)
+class SegmenterSettings(Settings):
+    """How words become labels, and what rare words are worth."""
+
+    tags: str = setting(
+        "bie",
+        "Tag set of the characters: bies, bmes, or bie (a word of one character is B).",
+        " | ".join(TAG_SETS),
+        panel="Features",
+    )
+    # Chosen by four-fold cross-validation: see docs/guide/segmentation.md.
+    rare_weight: float = setting(
+        1.5,
+        "What a word of the training data that is no feature, because it is too rare or too long, "
+        "adds to the score of its labels at each of its characters.",
+        "[-1000, 1000]",
+        panel="Features",
+    )
+
+
+@dataclass(eq=False, repr=False, kw_only=True)
+class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
     """A word segmenter, with the conventions of scikit-learn's estimators.
 
-    Words are always the text's own characters: joined, they give the text back, white space
-    included. Runs of white space are pieces of their own. Cutting releases the GIL, and one
-    segmenter can be shared by threads as long as its dictionary stays as it is.
-
-    Args:
-        tags: the tag set: ``bies``, ``bmes``, or ``bie`` (a word of one character is ``B``).
-        features: which features there are; all those of the paper unless given.
-        algorithm: ``adf``, or another of ``adaptag.algorithms()``.
-        passes: passes over the data at most; the algorithm's own number unless given.
-        seed: of the order of sentences; the same seed gives the same model, bit for bit.
-        converge: stop at the empirical convergence of Sun et al. (2014).
-        patience: with development data: stop when the score has not risen for so many passes.
-        rare_weight: what a word of the training data that is no feature, because it is too rare or
-            too long, adds to the score of its labels at each of its characters. Not saved.
-        parameters: the algorithm's own parameters, such as ``rate`` and ``sigma``.
+    The arguments are the settings of the [features](guide/settings.md) and of
+    [training](guide/settings.md). Words are always the text's own characters: joined, they give the
+    text back, white space included. Runs of white space are pieces of their own. Cutting releases
+    the GIL, and one segmenter can be shared by threads, also while its dictionary changes.
 
     Attributes:
-        index: the features, with the words of the training data.
-        weights: float32; see ``layout.hpp``.
-        provenance: where the model comes from.
+        model_: The trained linear chain: its index, weights, provenance and configuration.
     """
 
     kind: ClassVar[str] = "segmenter"
 
-    index: CharacterIndex
-    weights: NDArray[np.float32]
-    provenance: Mapping[str, Any]
-
-    def __init__(
-        self,
-        tags: str = "bie",
-        *,
-        features: CharacterFeatures | None = None,
-        algorithm: str = "adf",
-        passes: int | None = None,
-        seed: int = 1,
-        converge: bool = False,
-        patience: int = 5,
-        rare_weight: float = RARE_WEIGHT,
-        parameters: Mapping[str, Value] | None = None,
-    ) -> None:
-        self.tags = tags
-        self.features = features
-        self.algorithm = algorithm
-        self.passes = passes
-        self.seed = seed
-        self.converge = converge
-        self.patience = patience
-        self.rare_weight = rare_weight
-        self.parameters = parameters
-
-    @classmethod
-    def of(
-        cls,
-        tags: str,
-        index: CharacterIndex,
-        weights: NDArray[np.float32],
-        provenance: Mapping[str, Any] | None = None,
-        **arguments: Any,
-    ) -> Segmenter:
-        """Put a trained segmenter together; further arguments are those of the class."""
-        found = cls(tags, features=index.features, **arguments)
-        found._keep(index, weights, provenance or {})
-        return found
-
     def __repr__(self) -> str:
         if not self._is_fitted():
             return f"<Segmenter, tags {self.tags}, not trained>"
-        return f"<Segmenter of {self.index.n_words:,} words, {self.index.n_predicates:,} features>"
+        index = self.model_.index
+        return f"<Segmenter of {index.n_words:,} words, {index.n_predicates:,} features>"
+
+    @classmethod
+    def from_model(cls, model: Chain, **arguments: Any) -> Segmenter:
+        """Put a segmenter around a trained chain; the arguments are those of the class."""
+        given = {**model.index.features.record(), **arguments}
+        segmenter = cls(**given)
+        segmenter._set_model(model)
+        return segmenter
+
+    # ---- the conventions of estimators --------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
         """The arguments of the class, by name, as scikit-learn asks for them."""
-        return {name: getattr(self, name) for name in _arguments(type(self))}
+        return {name: getattr(self, name) for name in _arguments()}
 
-    def set_params(self, **arguments: Any) -> Segmenter:
-        """Change arguments of the class, by name."""
-        for name, value in arguments.items():
-            if name not in _arguments(type(self)):
-                raise ParameterError(unknown("parameter", name, _arguments(type(self))))
+    def set_params(self, **params: Any) -> Segmenter:
+        """Set arguments of the class, as scikit-learn does."""
+        for name, value in params.items():
+            if name not in _arguments():
+                raise ParameterError(unknown("parameter", name, _arguments()))
             setattr(self, name, value)
         return self
-
-    # ---- the conventions of estimators --------------------------------------------------------
 
     def fit(
         self,
@@ -150,65 +124,56 @@ class Segmenter(Stored):
         """Train.
 
         Args:
-            X: segmented text: a file of spaced text, a corpus that was read, or sentences of words;
+            X: Segmented text: a file of spaced text, a corpus that was read, or sentences of words;
                 or plain texts, where ``y`` is given.
-            y: the words of each text.
-            dev: development data, segmented: scored after every pass, and the best pass is kept.
-            callbacks: watch training, and stop it.
+            y: The words of each text.
+            dev: Development data, segmented: scored after every pass, and the best pass is kept.
+            callbacks: Objects that are told of the progress, and can stop training.
         """
-        corpus = corpus_of(X, y)
-        index = CharacterIndex.build(corpus, self.features or CharacterFeatures())
-        dev_corpus = None if dev is None else corpus_of(dev)
-        rules: list[Callback] = [Converged()] if self.converge else []
-        if dev_corpus is not None:
-            rules.append(EarlyStopping(self.patience))
-
-        def score(weights: NDArray[np.float32]) -> float:
-            assert dev_corpus is not None
-            return Segmenter.of(self.tags, index, weights).evaluate(dev_corpus).f1
-
-        result = fit(
-            self._examples(index, corpus),
-            algorithm_name=self.algorithm,
-            parameters=self.parameters,
-            passes=self.passes,
-            seed=self.seed,
-            score=score if dev_corpus is not None else None,
-            callbacks=[*callbacks, *rules],
+        job = segmentation_job(
+            corpus_of(X, y, task=SEGMENTATION),
+            SegmenterSettings.taken_from(self),
+            CharacterFeatures.taken_from(self),
+            TrainingSettings.taken_from(self),
+            dev=None if dev is None else corpus_of(dev, task=SEGMENTATION),
         )
-        self._keep(index, result.weights, {**corpus.sizes(), **result.provenance()})
+        job.callbacks = callbacks
+        self._set_model(job.run())
         return self
 
     def partial_fit(self, X: Segmented, y: Iterable[Sequence[str]] | None = None) -> Segmenter:
-        """Learn from some more sentences, once, in their order.
+        """Train once on some more sentences, in their order.
 
         The features are those of the first data, of ``fit`` or of the first call: new words are
         learned by the features of their characters, and get none of their own.
 
         Args:
-            X: as for ``fit``.
-            y: as for ``fit``.
+            X: As for ``fit``.
+            y: As for ``fit``.
         """
-        corpus = corpus_of(X, y)
-        fitted = self._is_fitted()
-        index = (
-            self.index
-            if fitted
-            else CharacterIndex.build(corpus, self.features or CharacterFeatures())
-        )
-        part = self._examples(index, corpus)
+        corpus = corpus_of(X, y, task=SEGMENTATION)
+        settings = TrainingSettings.taken_from(self)
+        model: Chain | None = self.__dict__.get("model_")
+        if model is None:
+            index = CharacterIndex.build(corpus, CharacterFeatures.taken_from(self))
+        else:
+            index = model.index
+        part = _examples(index, corpus, self.tags)
         trainer: Trainer | None = self.__dict__.get("_trainer")
         if trainer is None:
-            chosen = find_algorithm(self.algorithm)
-            if not chosen.streams:
-                raise ParameterError(f"{chosen.name} needs all data at once; take one like adf")
-            trainer = Trainer(part, chosen, self.parameters or {}, pass_size=PASS_SIZE)
-            if fitted:
-                trainer.weights[:] = self.weights
+            if not settings.chosen.streams:
+                raise ParameterError(
+                    f"{settings.algorithm} needs all data at once; choose an algorithm like adf"
+                )
+            values = settings.parameters or {}
+            trainer = Trainer(part, settings.chosen, values, pass_size=PASS_SIZE)
+            if model is not None:
+                trainer.weights[:] = model.weights
         trainer.run_on(part)
-        before = self.provenance if fitted else {}
+        before = {} if model is None else model.provenance
         sizes = {name: size + int(before.get(name, 0)) for name, size in corpus.sizes().items()}
-        self._keep(index, trainer.current_weights(), {**before, **sizes})
+        record = {**before, **sizes}
+        self._set_model(_chain(self.tags, index, trainer.current_weights(), record))
         self._trainer = trainer
         return self
 
@@ -218,7 +183,7 @@ class Segmenter(Stored):
 
     def score(self, X: Segmented, y: Iterable[Sequence[str]] | None = None) -> float:
         """The F1 of the words, 0 to 1; X and y as for ``fit``."""
-        return self.evaluate(corpus_of(X, y)).f1 / 100
+        return self.evaluate(X, y).f1 / 100
 
     def __sklearn_is_fitted__(self) -> bool:
         return self._is_fitted()
@@ -233,29 +198,23 @@ class Segmenter(Stored):
         )
 
     def _is_fitted(self) -> bool:
-        return "weights" in self.__dict__
+        return "model_" in self.__dict__
 
-    def _keep(
-        self, index: CharacterIndex, weights: NDArray[np.float32], provenance: Mapping[str, Any]
-    ) -> None:
+    def _set_model(self, model: Chain) -> None:
         """Take what was trained; what was made of something else is forgotten."""
-        for name in ("lexicon", "layout", "_native", "_trainer"):
+        for name in ("lexicon_", "_compiled", "_trainer"):
             self.__dict__.pop(name, None)
-        self.index, self.weights, self.provenance = index, weights, provenance
+        self.model_ = model
 
     def __getattr__(self, name: str) -> Any:
-        if name in ("index", "weights", "provenance"):
-            raise ModelError("the segmenter is not trained yet: call fit")
-        raise AttributeError(f"{type(self).__name__!r} has no attribute {name!r}")
-
-    def _examples(self, index: CharacterIndex, corpus: SegmentedCorpus) -> Examples:
-        return Examples(index, index.encode(corpus), corpus.labels(self.tags), tag_names(self.tags))
+        if name == "model_":
+            raise NotTrainedError("the segmenter is not trained yet: call fit")
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @cached_property
     def dictionary(self) -> UserDictionary:
-        """Words of the user's own. Not saved."""
-        features = self.index.features if self._is_fitted() else self.features
-        return UserDictionary((features or CharacterFeatures()).fold)
+        """Words of the user's own; they are saved with the segmenter."""
+        return UserDictionary(self.model_.index.features.fold if self._is_fitted() else self.fold)
 
     # ---- cutting ------------------------------------------------------------------------------
 
@@ -264,7 +223,7 @@ class Segmenter(Stored):
         return self._cut([text], 1)[0]
 
     def cut_all(self, texts: Iterable[str], threads: int | None = None) -> list[list[str]]:
-        """Cut many texts, on all cores unless told otherwise."""
+        """Cut many texts, on all cores unless ``threads`` says otherwise."""
         return self._cut(list(texts), threads)
 
     def words(self, text: str) -> list[Word]:
@@ -275,13 +234,15 @@ class Segmenter(Stored):
         """Cut many texts into words with their places and probabilities."""
         all_texts = list(texts)
         offsets, starts, probabilities = self.marks(all_texts, threads)
-        found = []
+        all_words = []
         for text, first, last in zip(all_texts, offsets, offsets[1:], strict=False):
             begins = np.flatnonzero(starts[first:last])
             bounds = itertools.pairwise([*begins.tolist(), len(text)])
             chances = probabilities[first:last][begins].tolist()
-            found.append([Word(text[a:b], a, p) for (a, b), p in zip(bounds, chances, strict=True)])
-        return found
+            all_words.append(
+                [Word(text[a:b], a, p) for (a, b), p in zip(bounds, chances, strict=True)]
+            )
+        return all_words
 
     def new_words(
         self, texts: Iterable[str], *, threshold: float = 0.5, rounds: int = 10
@@ -289,11 +250,13 @@ class Segmenter(Stored):
         """Find words that the training data does not have; see ``new_words.detect``."""
         return detect(self, list(texts), threshold=threshold, rounds=rounds)
 
-    def evaluate(self, data: Segmented) -> SegmentationScore:
-        """Cut segmented text anew, and score the words."""
-        corpus = corpus_of(data)
+    def evaluate(
+        self, data: Segmented, words: Iterable[Sequence[str]] | None = None
+    ) -> SegmentationScore:
+        """Cut segmented text anew, and score the words; the arguments are those of ``fit``."""
+        corpus: SegmentedCorpus = corpus_of(data, words, task=SEGMENTATION)
         predicted = self.cut_all(corpus.texts())
-        return evaluate_segmentation(corpus.words(), predicted, self.lexicon.__contains__)
+        return evaluate_segmentation(corpus.words(), predicted, self.lexicon_.__contains__)
 
     def marks(
         self, texts: Sequence[str], threads: int | None = None, extra: core.Lexicon | None = None
@@ -315,105 +278,145 @@ class Segmenter(Stored):
             return self._native.cut(texts, self.dictionary.native, n)
 
     @cached_property
-    def lexicon(self) -> core.Lexicon:
-        """All words of the training data, folded; ``word in segmenter.lexicon``."""
-        return self.index.lexicon()
+    def lexicon_(self) -> core.Lexicon:
+        """All words of the training data, folded; ``word in segmenter.lexicon_``."""
+        return self.model_.index.lexicon()
 
-    @cached_property
-    def layout(self) -> core.Layout:
-        """How the weights lie in memory."""
-        return core.Layout(len(tag_names(self.tags)), *self.index.n_of_kind)
-
-    @cached_property
+    @property
     def _native(self) -> core.Segmenter:
-        names = tag_names(self.tags)
-        begin, inside, end, single = (names.index(name) for name in TAG_SETS[self.tags])
-        return core.Segmenter(
-            self.layout,
-            self.weights,
-            self.index.native,
-            (begin, inside, end, single),
-            self.index.features.fold,
-            self.index.rare_words(self.rare_weight),
-        )
+        """The core's segmenter, made anew where ``rare_weight`` or ``tags`` have changed."""
+        key = (self.tags, float(self.rare_weight))
+        compiled: tuple[Any, core.Segmenter] | None = self.__dict__.get("_compiled")
+        if compiled is None or compiled[0] != key:
+            SegmenterSettings.taken_from(self)  # checks them
+            names = self.model_.labels
+            if tuple(names) != tag_names(self.tags):
+                raise ModelError(f"tags is {self.tags!r}; the segmenter has {', '.join(names)}")
+            begin, inside, end, single = (names.index(name) for name in TAG_SETS[self.tags])
+            native = core.Segmenter(
+                self.model_.layout,
+                self.model_.weights,
+                self.model_.index.native,
+                (begin, inside, end, single),
+                self.model_.index.features.fold,
+                self.model_.index.rare_words(self.rare_weight),
+            )
+            compiled = self._compiled = (key, native)
+        return compiled[1]
 
     @classmethod
+    @with_options(SegmenterSettings, CharacterFeatures, TrainingSettings, parameters=True)
     def train(
         cls,
         data: Segmented,
+        words: Iterable[Sequence[str]] | None = None,
         *,
         dev: Segmented | None = None,
-        tags: str = "bie",
-        features: CharacterFeatures | None = None,
-        algorithm: str = "adf",
-        passes: int | None = None,
-        seed: int = 1,
-        converge: bool = False,
-        patience: int = 5,
         callbacks: Sequence[Callback] = (),
-        **parameters: float | str,
+        **options: Any,
     ) -> Segmenter:
-        """Train a segmenter in one call; the arguments are those of the class and of ``fit``."""
-        found = cls(
-            tags,
-            features=features,
-            algorithm=algorithm,
-            passes=passes,
-            seed=seed,
-            converge=converge,
-            patience=patience,
-            parameters=parameters,
+        """Train a segmenter in one call.
+
+        Args:
+            data: Segmented text, as for ``fit``.
+            words: The words of each text, where ``data`` holds plain texts.
+            dev: Development data, segmented.
+            callbacks: Objects that are told of the progress, and can stop training.
+            **options: The arguments of the class, and the parameters of the algorithm.
+        """
+        *groups, parameters = split_options(
+            options, SegmenterSettings, CharacterFeatures, TrainingSettings, also=parameter_names()
         )
-        return found.fit(data, dev=dev, callbacks=callbacks)
+        given = {name: value for group in groups for name, value in group.items()}
+        if parameters:
+            given["parameters"] = {**(given.get("parameters") or {}), **parameters}
+        return cls(**given).fit(data, words, dev=dev, callbacks=callbacks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments, and the safe bytes of the file where it is trained."""
-        return _unpickled, (self.get_params(), self.to_bytes() if self._is_fitted() else None)
+        data = self.to_bytes() if self._is_fitted() else None
+        words = None if data or "dictionary" not in self.__dict__ else self.dictionary.to_dict()
+        return _unpickled, (self.get_params(), data, words)
 
     # ---- files --------------------------------------------------------------------------------
 
     def _write(self, file: IO[bytes]) -> None:
-        header = {
-            "version": VERSION,
-            "tags": self.tags,
-            "features": asdict(self.index.features),
-            "counts": dict(self.index.counts),
-            "provenance": dict(self.provenance),
-        }
-        write_tensors(file, self.kind, header, {**self.index.tensors, "weights": self.weights})
+        model = self.model_
+        section = {"tags": self.tags, "rare_weight": float(self.rare_weight)}
+        LinearChain(
+            model.labels,
+            model.index,
+            model.weights,
+            model.provenance,
+            configuration={**model.configuration, SEGMENTATION: section},
+            extra=self.dictionary.to_arrays(),
+        ).write_as(self.kind, file)
 
     @classmethod
     def _from_file(
         cls, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], name: str
     ) -> Segmenter:
+        model: Chain = LinearChain._from_file(header, tensors, name)
         try:
-            if header["version"] != VERSION:
-                raise ValueError(f"version {header['version']}; this adaptag reads {VERSION}")
-            found = {}
-            for key, ndim in TENSORS.items():
-                found[key] = tensors[key]
-                if found[key].dtype != np.uint32 or found[key].ndim != ndim:
-                    raise ValueError(f"{key} has the wrong type or shape")
-            if len(found["word_counts"]) != len(found["word_offsets"]) - 1:
-                raise ValueError("words and their counts do not fit together")
-            counts = {key: int(header["counts"][key]) for key in ("n_unigrams", "n_parts")}
-            rich = tuple(int(n) for n in header["counts"]["n_rich"])
-            features = dict(header["features"])
-            edges = features.pop("edges")
-            index = CharacterIndex(
-                CharacterFeatures(**features, edges=edges and EdgeLimit(**edges)),
-                {**counts, "n_rich": rich},
-                found,
+            section = model.configuration[SEGMENTATION]
+            if not isinstance(model.index, CharacterIndex):
+                raise ValueError("the features are not those of characters")
+            segmenter = cls.from_model(
+                model, tags=str(section["tags"]), rare_weight=float(section["rare_weight"])
             )
-            if tensors["weights"].dtype != np.float32 or tensors["weights"].ndim != 1:
-                raise ValueError("weights have the wrong type or shape")
-            segmenter = cls.of(
-                str(header["tags"]), index, tensors["weights"], dict(header["provenance"])
-            )
+            segmenter.dictionary.add_arrays(model.extra)
             segmenter._native  # noqa: B018  builds the core's tables, which checks them
         except (KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
             raise ModelError(f"{name}: malformed segmenter: {error}") from None
         return segmenter
+
+
+def segmentation_job(
+    corpus: SegmentedCorpus,
+    segmenter: SegmenterSettings,
+    features: CharacterFeatures,
+    training: TrainingSettings,
+    *,
+    dev: SegmentedCorpus | None = None,
+) -> TrainingJob[Chain]:
+    """The job that trains the chain of a segmenter on a corpus."""
+    tags = segmenter.check().tags
+    index = CharacterIndex.build(corpus, features)
+
+    def build(weights: NDArray[np.float32], record: dict[str, Any]) -> Chain:
+        return _chain(tags, index, weights, record)
+
+    record = {
+        **corpus.sizes(),
+        "features": {**features.record(), **segmenter.record()},
+        "training": training.record(),
+    }
+    scorer = None if dev is None else _WordScorer(dev, segmenter)
+    examples = _examples(index, corpus, tags)
+    return TrainingJob(examples, training, build, scorer, record=record)
+
+
+class _WordScorer:
+    """Scores chains by the F1 of words on development data."""
+
+    metric = "F1"
+
+    def __init__(self, corpus: SegmentedCorpus, settings: SegmenterSettings) -> None:
+        self.corpus = corpus
+        self.arguments = settings.record()
+
+    def __call__(self, model: Chain) -> float:
+        return Segmenter.from_model(model, **self.arguments).evaluate(self.corpus).f1
+
+
+def _chain(
+    tags: str, index: CharacterIndex, weights: NDArray[np.float32], record: Mapping[str, Any]
+) -> Chain:
+    return LinearChain(tag_names(tags), index, weights, record)
+
+
+def _examples(index: CharacterIndex, corpus: SegmentedCorpus, tags: str) -> Examples:
+    return Examples(index, index.encode(corpus), corpus.labels(tags), tag_names(tags))
 
 
 @contextlib.contextmanager
@@ -427,15 +430,20 @@ def _refusals() -> Iterator[None]:
         raise ModelError(f"the segmenter is damaged: {error}") from None
 
 
-def _unpickled(arguments: Mapping[str, Any], data: bytes | None) -> Segmenter:
-    if data is None:
-        return Segmenter(**arguments)
-    return Segmenter.from_bytes(data).set_params(**arguments)
+def _unpickled(
+    arguments: Mapping[str, Any], data: bytes | None, words: Mapping[str, float] | None
+) -> Segmenter:
+    if data is not None:
+        return Segmenter.from_bytes(data).set_params(**arguments)
+    segmenter = Segmenter(**arguments)
+    if words is not None:
+        segmenter.dictionary.add(words)
+    return segmenter
 
 
-def _arguments(of: type) -> list[str]:
-    """The names of a class's arguments."""
-    return list(inspect.signature(of).parameters)
+def _arguments() -> list[str]:
+    """The names of the arguments of the class."""
+    return [item.name for item in fields(Segmenter)]
 
 
 def _threads(wanted: int | None) -> int:

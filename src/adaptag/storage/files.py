@@ -5,32 +5,54 @@ from __future__ import annotations
 import contextlib
 import errno
 import gzip
+import io
 import lzma
 import os
 import sys
 import tempfile
 import zlib
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeGuard
 
-from adaptag.errors import FileError
+from adaptag.errors import FileError, MissingFileError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     PathLike = str | os.PathLike[str]
+    Source = PathLike | IO[bytes] | IO[str]
 
-__all__ = ["check_writable", "open_bytes", "read_bytes", "replace_file", "shown"]
+__all__ = [
+    "check_outputs",
+    "check_writable",
+    "is_source",
+    "open_bytes",
+    "read_bytes",
+    "replace_file",
+    "shown",
+    "unreadable",
+]
 
 STDIN = "-"
 OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
 
+def is_source(data: object) -> TypeGuard[Source]:
+    """Whether data is a path or an open file, which can be read."""
+    return isinstance(data, (str, os.PathLike)) or callable(getattr(data, "read", None))
+
+
 @contextlib.contextmanager
-def open_bytes(path: PathLike) -> Iterator[IO[bytes]]:
-    """Open a file to read bytes: by its ending ``.gz`` or ``.xz``, or ``-`` for standard input."""
+def open_bytes(path: Source) -> Iterator[IO[bytes]]:
+    """Open a file to read bytes: by its ending ``.gz`` or ``.xz``, or ``-`` for standard input.
+
+    A file that is open already, for text or for bytes, is read from where it is.
+    """
     try:
-        if str(path) == STDIN:
+        if not isinstance(path, (str, os.PathLike)):
+            is_text = isinstance(path, io.TextIOBase)
+            yield io.BytesIO(path.read().encode()) if is_text else path  # type: ignore
+        elif str(path) == STDIN:
             yield sys.stdin.buffer
         else:
             opener = OPENERS.get(Path(path).suffix, open)
@@ -39,15 +61,23 @@ def open_bytes(path: PathLike) -> Iterator[IO[bytes]]:
     except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
         raise FileError(f"{shown(path)}: damaged compressed file: {error}") from None
     except OSError as error:
-        raise FileError(f"{shown(path)}: cannot read: {error.strerror or error}") from None
+        raise unreadable(path, error) from None
 
 
-def shown(path: PathLike) -> str:
-    """Name a path in a message, also where it is no valid UTF-8."""
+def unreadable(path: Source, error: OSError) -> FileError:
+    """The error of a file that cannot be read."""
+    kind = MissingFileError if isinstance(error, FileNotFoundError) else FileError
+    return kind(f"{shown(path)}: cannot read: {error.strerror or error}")
+
+
+def shown(path: Source) -> str:
+    """Name a path or an open file in a message, also where the name is not valid UTF-8."""
+    if not isinstance(path, (str, os.PathLike)):
+        path = str(getattr(path, "name", "<file>"))
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
-def read_bytes(path: PathLike) -> bytes:
+def read_bytes(path: Source) -> bytes:
     """Read a whole file."""
     with open_bytes(path) as file:
         return file.read()
@@ -90,3 +120,26 @@ def check_writable(path: PathLike) -> None:
             pass
     except OSError as error:
         raise FileError(f"{shown(path)}: cannot write: {error.strerror or error}") from None
+
+
+def check_outputs(
+    outputs: Mapping[str, PathLike | None], inputs: Mapping[str, PathLike | None]
+) -> None:
+    """Raise where an output cannot be written, or would overwrite an input or another output.
+
+    Args:
+        outputs: The files to write, by the name of the option that gives each; None: not given.
+        inputs: The files to read, likewise.
+    """
+    taken = {Path(path).resolve(): name for name, path in inputs.items() if path is not None}
+    for name, path in outputs.items():
+        if path is None:
+            continue
+        target = Path(path).resolve()
+        if target in taken and (target.is_file() or not target.exists()):
+            raise FileError(
+                f"{shown(path)}: {name} and {taken[target]} are the same file; "
+                f"choose another file for {name}"
+            )
+        taken[target] = name
+        check_writable(path)

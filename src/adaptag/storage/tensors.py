@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import math
 import mmap
+import os
 import re
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -21,14 +22,15 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag._native import core
-from adaptag.errors import FileError, ModelError
+from adaptag.errors import ModelError
+from adaptag.storage.files import unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from adaptag.storage.files import PathLike
+    from adaptag.storage.files import PathLike, Source
 
     Tensors = Mapping[str, NDArray[Any]]
 
@@ -82,12 +84,14 @@ def read_tensors(
             except ValueError:  # an empty file cannot be mapped
                 buffer = b""
     except OSError as error:
-        raise FileError(f"{path}: cannot read: {error.strerror or error}") from None
+        raise unreadable(path, error) from None
     return tensors_from_buffer(buffer, kind, name=str(path), verify=verify)
 
 
-def kind_of(path: PathLike) -> str | None:
+def kind_of(path: Source) -> str | None:
     """Tell which kind of our files this is, by its first bytes; None: none of them."""
+    if not isinstance(path, (str, os.PathLike)):
+        return None
     try:
         with Path(path).open("rb") as file:
             match = re.match(rb'.{8}\{"__metadata__": \{"kind": "(\w+)"', file.read(64), re.DOTALL)

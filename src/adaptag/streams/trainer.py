@@ -30,9 +30,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.features.index import Corpus
+    from adaptag.corpus.data import Corpus
     from adaptag.storage.files import PathLike
-    from adaptag.training.declarations import Algorithm, Value
+    from adaptag.settings import Value
+    from adaptag.training.declarations import Algorithm
 
     Labels = Iterable[Iterable[str | None]]
 
@@ -80,7 +81,7 @@ class StreamTrainer:
         legal: a scheme whose impossible transitions are ruled out: ``bio`` or ``bioes``.
         parameters: the algorithm's own, such as ``rate``; those of the model unless given.
 
-    Example:
+    Examples:
         >>> from adaptag import StreamTrainer
         >>> trainer = StreamTrainer("general")
         >>> stream = ((["2", "cups", "flour"], ["QTY", "UNIT", "NAME"]) for _ in range(100))

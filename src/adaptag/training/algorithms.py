@@ -11,9 +11,10 @@ from typing import Any
 
 from adaptag._native import core
 from adaptag.errors import ParameterError, unknown
-from adaptag.training.declarations import Algorithm, Parameter
+from adaptag.settings import Parameter
+from adaptag.training.declarations import Algorithm
 
-__all__ = ["Algorithm", "Parameter", "algorithm", "algorithms"]
+__all__ = ["algorithm", "algorithms"]
 
 SIGMA = "standard deviation of the Gaussian prior; inf: none"
 MEMORY = Parameter("memory", 10.0, "integer [1, 100]", "steps that the Hessian is estimated from")
@@ -30,6 +31,7 @@ LBFGS = Algorithm(
     300,
     (Parameter("sigma", 5.0, "(0, inf]", SIGMA), MEMORY, TOLERANCE),
     online=False,
+    minimise="adaptag.training.batch:lbfgs",
 )
 OWLQN = Algorithm(
     "owlqn",
@@ -43,6 +45,7 @@ OWLQN = Algorithm(
         TOLERANCE,
     ),
     online=False,
+    minimise="adaptag.training.batch:owlqn",
 )
 
 
@@ -50,7 +53,7 @@ OWLQN = Algorithm(
 def algorithms() -> dict[str, Algorithm]:
     """All algorithms by name."""
     online = [_from_core(declaration) for declaration in core.algorithms()]
-    return {one.name: one for one in (*online, LBFGS, OWLQN)}
+    return {found.name: found for found in (*online, LBFGS, OWLQN)}
 
 
 def algorithm(name: str) -> Algorithm:

@@ -46,7 +46,13 @@ class Objective:
         accuracy: expected token accuracy at the weights last asked for, in percent.
     """
 
-    def __init__(self, dataset: Examples, threads: int | None = None) -> None:
+    def __init__(
+        self,
+        dataset: Examples,
+        threads: int | None = None,
+        after_evaluation: Callable[[], None] | None = None,
+    ) -> None:
+        """Prepare; ``after_evaluation`` is called after each evaluation, and may raise."""
         if threads is not None and threads < 1:
             raise ParameterError(f"threads is {threads}; allowed: 1 or more")
         self.threads = threads or cores()
@@ -59,6 +65,7 @@ class Objective:
         if labels / width < 0.9:
             self.real = np.flatnonzero(np.arange(self.n_weights) % width < labels)
         self.accuracy = 0.0
+        self._after_evaluation = after_evaluation
         self._rounded = aligned_zeros(self.n_weights, np.float32)
 
     def __call__(self, x: Vector) -> tuple[float, Vector]:
@@ -73,6 +80,8 @@ class Objective:
             x = self._rounded
         loss, correct, tokens = core.objective(self._layout, self._data, x, gradient, self.threads)
         self.accuracy = 100 * correct / max(1, tokens)
+        if self._after_evaluation is not None:
+            self._after_evaluation()
         return loss
 
 

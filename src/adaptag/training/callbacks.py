@@ -1,14 +1,15 @@
-"""What happens between passes: watching, and deciding when to stop."""
+"""What happens between passes: reporting, and deciding when to stop."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Callback", "Converged", "EarlyStopping", "PassReport"]
+__all__ = ["Callback", "Converged", "EarlyStopping", "PassLines", "PassReport", "comparable"]
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class PassReport:
         accuracy: expected token accuracy on the training data, in percent, as met on the way: the
             mean probability of the gold label.
         dev_score: score on the development data, in percent, where there is any.
+        dev_metric: what that score is: ``F1`` or ``accuracy``.
     """
 
     number: int
@@ -29,15 +31,26 @@ class PassReport:
     loss: float
     accuracy: float
     dev_score: float | None = None
+    dev_metric: str | None = None
 
     @property
     def score(self) -> float:
-        """The score that stopping rules watch: on development data, else on training data."""
+        """The score that stopping rules use: on development data, else on training data."""
         return self.accuracy if self.dev_score is None else self.dev_score
 
-    def scored(self, dev_score: float) -> PassReport:
+    @property
+    def metric(self) -> str:
+        """What ``score`` is: ``dev F1``, ``dev accuracy`` or ``training accuracy``."""
+        return "training accuracy" if self.dev_metric is None else f"dev {self.dev_metric}"
+
+    def scored(self, dev_score: float, dev_metric: str) -> PassReport:
         """The same pass with its score on development data."""
-        return replace(self, dev_score=dev_score)
+        return replace(self, dev_score=dev_score, dev_metric=dev_metric)
+
+    def figures(self) -> str:
+        """Loss, expected accuracy and development score as text."""
+        text = f"loss {self.loss:8.4f}  accuracy {self.accuracy:5.2f}"
+        return text if self.dev_score is None else f"{text}  {self.metric} {self.dev_score:5.2f}"
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, ready for JSON."""
@@ -49,8 +62,16 @@ class PassReport:
         return {key: value for key, value in self.to_dict().items() if key != "seconds"}
 
 
+def comparable(history: Sequence[PassReport]) -> list[PassReport]:
+    """Those passes whose scores are of the same metric as the last one's.
+
+    A run that is resumed with other development data, or with none, has passes of both.
+    """
+    return [report for report in history if report.metric == history[-1].metric]
+
+
 class Callback:
-    """Watches training. Each method may be left out."""
+    """Is told of the progress of training, and can stop it. Each method may be left out."""
 
     def on_start(self, passes: int, sentences: int) -> None:
         """Training begins: how many passes at most, over how many sentences."""
@@ -76,7 +97,7 @@ class Converged(Callback):
 
     def on_pass(self, history: Sequence[PassReport]) -> bool:
         """Stop where the last scores agree."""
-        scores = [report.score for report in history[-self.passes :]]
+        scores = [report.score for report in comparable(history)[-self.passes :]]
         return len(scores) == self.passes and max(scores) - min(scores) < self.tolerance
 
 
@@ -88,5 +109,16 @@ class EarlyStopping(Callback):
 
     def on_pass(self, history: Sequence[PassReport]) -> bool:
         """Stop where the best pass lies ``patience`` passes back."""
-        best = max(history, key=lambda report: report.score)
+        best = max(comparable(history), key=lambda report: report.score)
         return history[-1].number - best.number >= self.patience
+
+
+class PassLines(Callback):
+    """Writes one plain line per pass to standard error."""
+
+    def on_pass(self, history: Sequence[PassReport]) -> bool:
+        """Write the figures of the pass."""
+        report = history[-1]
+        text = f"pass {report.number:3d}  {report.seconds:7.3f} s  {report.figures()}"
+        sys.stderr.write(f"{text}\n")
+        return False

@@ -21,19 +21,19 @@ if TYPE_CHECKING:
 
     from adaptag.dataset.encoded import Examples
     from adaptag.storage.files import PathLike
-    from adaptag.training.declarations import Value
+    from adaptag.settings import Value
     from adaptag.training.online import Trainer
 
 __all__ = ["Checkpoint", "checksum"]
 
 KIND = "checkpoint"
-VERSION = 1
+VERSION = 2
 BEST = "best_weights"
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """Where a run ended: going on from here gives the same bits as never having stopped.
+    """Where a run ended: continuing from here gives the same bits as never having stopped.
 
     Attributes:
         algorithm: its name.
@@ -54,6 +54,13 @@ class Checkpoint:
     data: int
     best: int = 0
     best_weights: NDArray[np.float32] | None = field(default=None, repr=False)
+
+    @property
+    def best_metric(self) -> str | None:
+        """What the best pass was chosen by: ``F1`` or ``accuracy``; None: there was no choice."""
+        if self.best_weights is None or not 0 < self.best <= len(self.history):
+            return None
+        return self.history[self.best - 1].dev_metric
 
     def restore(self, trainer: Trainer, dataset: Examples) -> None:
         """Put the state into a new trainer on the same data."""

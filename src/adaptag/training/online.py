@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adaptag.dataset.encoded import Examples
-    from adaptag.training.declarations import Algorithm, Value
+    from adaptag.settings import Value
+    from adaptag.training.declarations import Algorithm
 
 __all__ = ["PASS_SIZE", "Trainer"]
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adaptag.experiments.problem import Problem
-    from adaptag.training.declarations import Value
+    from adaptag.settings import Value
 
 __all__ = ["CHUNKING", "L1_CHARTS", "l1_rows", "sentences_of"]
 

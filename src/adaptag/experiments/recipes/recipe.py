@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from adaptag.experiments.results import Table
-    from adaptag.features.index import Corpus
+    from adaptag.corpus.data import Corpus
     from adaptag.features.template import Template
-    from adaptag.training.declarations import Value
+    from adaptag.settings import Value
 
 __all__ = [
     "HE_WANG",

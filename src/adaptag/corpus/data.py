@@ -1,0 +1,182 @@
+"""The one way in for data: whatever users have becomes a corpus here, by one set of rules.
+
+Paths, open files, tables, corpora that were read, and Python data are accepted for every task. What
+is of the wrong type is refused with what was found and what is allowed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from adaptag.corpus.attributes import AttributeCorpus
+from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
+from adaptag.corpus.documents import Documents
+from adaptag.corpus.segmented import SegmentedCorpus
+from adaptag.corpus.tables import TAGS, is_table, sentences_and_labels
+from adaptag.errors import CorpusError, ParameterError, unknown
+from adaptag.storage.files import is_source, shown
+from adaptag.storage.tensors import kind_of
+
+if TYPE_CHECKING:
+    from adaptag.storage.files import Source
+
+    Corpus = ColumnCorpus | AttributeCorpus
+
+__all__ = ["CLASSIFICATION", "SEGMENTATION", "TAGGING", "as_list", "corpus_of"]
+
+TAGGING = "tagging"
+SEGMENTATION = "segmentation"
+CLASSIFICATION = "classification"
+FORMATS = ("columns", "attributes")  # of files for tagging
+CORPORA: dict[str, tuple[type, ...]] = {
+    TAGGING: (ColumnCorpus, AttributeCorpus),
+    SEGMENTATION: (SegmentedCorpus,),
+    CLASSIFICATION: (Documents,),
+}
+ALLOWED = {
+    TAGGING: "a path, an open file, a table, or a list of sentences, each a list of tokens",
+    SEGMENTATION: "a path, an open file, or a list of sentences, each a list of words",
+    CLASSIFICATION: "a path, an open file, or a list of texts with their labels",
+}
+
+
+def corpus_of(
+    data: Any,
+    labels: Iterable[Any] | None = None,
+    *,
+    task: str = TAGGING,
+    format: Any = None,  # noqa: A002
+    labelled: bool = True,
+    tokens: bool | None = None,
+) -> Any:
+    """Turn data into the corpus of a task.
+
+    Args:
+        data: A path, an open file, a corpus, a table (for tagging), or Python data: sentences of
+            tokens, sentences of feature dictionaries, sentences of words, or texts.
+        labels: The labels of Python data, beside it: a list for each sentence, with None for a
+            label that is not known; the words of each text; or the class of each text.
+        task: ``tagging``, ``segmentation`` or ``classification``.
+        format: How a file is written: a ``ColumnFormat``, ``attributes``, or a ``DocumentFormat``.
+        labelled: Whether the data must have labels, given beside it or inside.
+        tokens: For tagging: whether positions are tokens (strings, or tuples of columns), or else
+            features (dictionaries, or lists of attributes). None: the first position tells.
+
+    Returns:
+        A ``ColumnCorpus`` or an ``AttributeCorpus``, a ``SegmentedCorpus``, or ``Documents``.
+    """
+    if isinstance(data, CORPORA[task]) or is_source(data):
+        if labels is not None:
+            raise ParameterError("labels can only be given beside Python data or a table")
+        return _read(data, task, format) if is_source(data) else data
+    if task == TAGGING and is_table(data):
+        data, inside = sentences_and_labels(data)
+        labels = inside if labels is None else labels
+        if labels is None and labelled:
+            raise ParameterError(f"the table has no column of labels: {', '.join(TAGS)}")
+    items = as_list(data, "the data", ALLOWED[task])
+    if not items and labelled:
+        raise CorpusError("the data holds no sentence; allowed: 1 or more")
+    if task == SEGMENTATION:
+        return SegmentedCorpus.from_sentences(items if labels is None else _words(items, labels))
+    if task == CLASSIFICATION:
+        if labels is None and labelled:
+            raise CorpusError("texts need their labels: one for each text")
+        names = None if labels is None else as_list(labels, "labels")
+        return Documents.from_texts(items, names, format)
+    return _sentences(items, labels, labelled, tokens)
+
+
+def as_list(data: Any, name: str, allowed: str = "a list") -> list[Any]:
+    """Take a collection as a list, or refuse what is none; ``name`` says what it is."""
+    kind = type(data).__name__
+    refused = isinstance(data, (str, bytes, Mapping)) or hasattr(data, "tocsr")
+    if refused or not isinstance(data, Iterable):
+        raise CorpusError(f"{name} is of type {kind}; allowed: {allowed}")
+    return data if isinstance(data, list) else list(data)
+
+
+def _read(source: Source, task: str, format: Any) -> Any:  # noqa: A002
+    kind = kind_of(source)
+    if kind is not None:
+        raise CorpusError(f"{shown(source)}: holds an adaptag {kind}; expected a text file")
+    if task == SEGMENTATION:
+        return SegmentedCorpus.read(source)
+    if task == CLASSIFICATION:
+        return Documents.read(source, format)
+    if isinstance(format, str) and format not in FORMATS:
+        raise ParameterError(unknown("format", format, FORMATS))
+    if format == "attributes":
+        return AttributeCorpus.read(source)
+    return ColumnCorpus.read(source, format if isinstance(format, ColumnFormat) else None)
+
+
+def _sentences(
+    sentences: list[Any], labels: Iterable[Any] | None, labelled: bool, tokens: bool | None
+) -> Corpus:
+    """Take sentences of tokens, or of features."""
+    first: Any = None
+    for number, sentence in enumerate(sentences, 1):
+        if isinstance(sentence, (str, bytes, Mapping)) or not isinstance(sentence, Iterable):
+            raise CorpusError(
+                f"sentence {number} is {_shown(sentence)}; allowed: a list of tokens, such as "
+                "['the', 'cat'], or of feature dictionaries"
+            )
+        if isinstance(sentence, Iterator):
+            sentence = sentences[number - 1] = list(sentence)
+        if first is None:
+            first = next(iter(sentence), None)
+            tokens = _are_tokens(first, number, tokens)
+    if tokens is not False:
+        corpus: Corpus = ColumnCorpus.from_sentences(sentences)
+    else:
+        corpus = AttributeCorpus.from_items(sentences)
+        if labels is None and labelled:
+            raise CorpusError("sentences of features need their labels: a list for each sentence")
+    if labelled and corpus.n_tokens == 0:
+        raise CorpusError("the data holds no token; allowed: 1 or more")
+    return corpus if labels is None else corpus.with_labels(as_list(labels, "labels"))
+
+
+def _are_tokens(first: Any, number: int, tokens: bool | None) -> bool | None:
+    """Whether positions are tokens, by the first of them and by what is expected."""
+    features = isinstance(first, (Mapping, set, frozenset))
+    if first is None:
+        return tokens
+    if tokens is None:
+        if not features and not isinstance(first, (str, Sequence)):
+            raise CorpusError(
+                f"sentence {number}: the token {_shown(first)}; allowed: a string, a tuple of "
+                "strings (columns), or a dictionary of features"
+            )
+        return not features
+    if tokens and features:
+        raise CorpusError(
+            f"sentence {number}: a position is {_shown(first)}; with a template each position is a "
+            "token: a string, or a tuple of columns"
+        )
+    if not tokens and isinstance(first, str):
+        raise CorpusError(
+            f"sentence {number}: the token {first!r}; tokens need a template, as in "
+            "template='general'; allowed without one: dictionaries and lists of attributes"
+        )
+    return tokens
+
+
+def _words(texts: list[Any], words: Iterable[Any]) -> list[list[str]]:
+    """The words of texts, which must give the texts."""
+    sentences = [as_list(item, "the words of a text") for item in words]
+    if len(texts) != len(sentences):
+        raise CorpusError(f"the words of {len(sentences)} texts for {len(texts)} texts")
+    for number, (text, sentence) in enumerate(zip(texts, sentences, strict=True), 1):
+        if not isinstance(text, str):
+            raise CorpusError(f"text {number} is {_shown(text)}; allowed: a string")
+        if "".join("".join(sentence).split()) != "".join(text.split()):
+            raise CorpusError(f"text {number}: its words do not give the text: {text[:20]!r}")
+    return sentences
+
+
+def _shown(value: object) -> str:
+    text = repr(value)
+    return f"{text[:40] + '…' if len(text) > 40 else text} of type {type(value).__name__}"

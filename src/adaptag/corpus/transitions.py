@@ -1,0 +1,107 @@
+"""Which labels may follow each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptag.corpus.chunks import SCHEMES, ChunkScheme, LabelScheme
+from adaptag.corpus.labels import NO_LABEL, check_transitions
+from adaptag.errors import ParameterError, unknown
+from adaptag.settings import AUTO
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    Transitions = str | Iterable[tuple[str | None, str | None]] | None
+
+__all__ = ["SEEN", "legal_transitions", "scheme_transitions"]
+
+SEEN = "seen"
+
+
+def scheme_transitions(
+    legal: str, names: Sequence[str], scheme: str | None
+) -> NDArray[np.uint8]:
+    """The transitions that a scheme allows, ``[Y + 1, Y + 1]``.
+
+    Args:
+        legal: The scheme, or ``auto`` for that of the training data.
+        names: The labels, Y of them.
+        scheme: That of the training data; None: its labels mark no chunks.
+    """
+    if legal != AUTO and legal not in SCHEMES:
+        raise ParameterError(unknown("label scheme", legal, [AUTO, *SCHEMES]))
+    if scheme is None:
+        raise ParameterError(
+            f"legal is {legal!r}, but the labels mark no chunks (B-X, I-X, …): they have no scheme"
+        )
+    if legal not in (AUTO, scheme):
+        raise ParameterError(
+            f"legal is {legal!r}, but the training data is labelled in the scheme {scheme!r}, whose "
+            f"label sequences {legal!r} would rule out; allowed: {AUTO}, {scheme}"
+        )
+    return ChunkScheme(names).legal(scheme).astype(np.uint8)
+
+
+def legal_transitions(
+    legal: Transitions,
+    names: Sequence[str],
+    codes: NDArray[np.int32],
+    offsets: NDArray[np.int64],
+) -> NDArray[np.uint8] | None:
+    """Turn what a user allows into a table; raise where the training data goes beyond it.
+
+    Args:
+        legal: A scheme, ``auto`` for that of the training data, ``seen`` for the transitions that
+            occur in it, or pairs of labels; None: all are allowed. In a pair, None is the outside
+            of a sequence; where no pair says how sequences begin, or how they end, all labels may.
+            Labels that are not in the training data, as in a part of it, are skipped.
+        names: The labels, Y of them.
+        codes: Those of the training data, ``[T]``.
+        offsets: The first token of every sequence, then T.
+
+    Returns:
+        ``[Y + 1, Y + 1]``, 1 for what is allowed; outside of a sequence is number Y.
+    """
+    if legal is None:
+        return None
+    outside = len(names)
+    table = np.zeros((outside + 1, outside + 1), np.uint8)
+    if not isinstance(legal, (str, Iterable)):
+        raise ParameterError(f"legal is {legal!r}; allowed: a name, or pairs of labels")
+    if not isinstance(legal, str):
+        _allow_pairs(table, legal, names)
+    elif legal == SEEN:
+        whole = np.insert(codes, offsets, outside)
+        known = (whole[:-1] != NO_LABEL) & (whole[1:] != NO_LABEL)
+        table[whole[:-1][known], whole[1:][known]] = 1
+    elif legal in (AUTO, *SCHEMES):
+        scheme = LabelScheme().count(names, codes, offsets).name(names)
+        table = scheme_transitions(legal, names, scheme)
+    else:
+        raise ParameterError(unknown("legal", legal, [AUTO, *SCHEMES, SEEN]))
+    check_transitions(table, codes, offsets, names)
+    return table
+
+
+def _allow_pairs(
+    table: NDArray[np.uint8],
+    pairs: Iterable[tuple[str | None, str | None]],
+    names: Sequence[str],
+) -> None:
+    numbers: dict[str | None, int] = {name: number for number, name in enumerate(names)}
+    numbers[None] = outside = len(names)
+    for pair in pairs:
+        right = isinstance(pair, (tuple, list)) and len(pair) == 2
+        if not right or not all(name is None or isinstance(name, str) for name in pair):
+            raise ParameterError(f"legal: {pair!r}; allowed: pairs of labels")
+        if set(pair) <= set(numbers):
+            table[numbers[pair[0]], numbers[pair[1]]] = 1
+    for edge in (table[outside, :outside], table[:outside, outside]):
+        if not edge.any():
+            edge[:] = 1

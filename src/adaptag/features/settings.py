@@ -1,0 +1,139 @@
+"""The settings of features: which ones a tagger or a segmenter has."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from adaptag.errors import ParameterError
+from adaptag.settings import Settings, setting
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+__all__ = ["FOLDS", "CharacterFeatures", "CountedFeatures", "EdgeSettings", "FeatureSettings"]
+
+COUNTS = "integer [1, 2147483647]"
+EDGES = "Rich edges"
+FEATURES = "Features"
+FOLDS = {
+    "none": "characters as they are",
+    "width": "full-width digits, letters and punctuation are taken for their half-width forms",
+    "types": "as width, and all digits are alike, all Latin letters are alike",
+}
+
+
+@dataclass(kw_only=True)
+class EdgeSettings(Settings):
+    """Which of the features that may have edge weights get them.
+
+    An edge weight is one for a pair of neighbouring labels. The other features have node weights
+    only.
+    """
+
+    edge_cutoff: int = setting(
+        1,
+        "Minimum count of a feature that has edge weights beside its node weights.",
+        COUNTS,
+        panel=EDGES,
+    )
+    edge_share: float = setting(
+        1.0,
+        "Share of the features that have edge weights: the most frequent ones.",
+        "[0, 1]",
+        panel=EDGES,
+    )
+
+    def limits_edges(self) -> bool:
+        """Whether some features that may have edge weights get none."""
+        return self.edge_cutoff != 1 or self.edge_share != 1
+
+
+@dataclass(kw_only=True)
+class CountedFeatures(Settings):
+    """Which features are kept, and how they are numbered."""
+
+    cutoff: int = setting(
+        1,
+        "Minimum count of a feature: rarer features are left out.",
+        COUNTS,
+        panel=FEATURES,
+        search=(1, 2, 3),
+    )
+    hash_bits: int | None = setting(
+        None,
+        "Number the features by hashes of this many bits: the model has a fixed size, its features "
+        "have no names, and different features may share their weights.",
+        "integer [1, 30]",
+        default_text="no hashing",
+        panel=FEATURES,
+    )
+
+
+@dataclass(kw_only=True)
+class FeatureSettings(EdgeSettings, CountedFeatures):
+    """Which features a tagger has."""
+
+    template: Any = setting(
+        None,
+        "Name of a preset, or a CRF++ template file.",
+        default_text="general",
+        short="-t",
+        panel=FEATURES,
+    )
+    rich_edges: bool = setting(
+        False,
+        "Give every line of the template, or every attribute, edge weights too: a weight for each "
+        "pair of labels.",
+        panel=EDGES,
+    )
+
+    def check(self) -> Self:
+        """Raise where a value is outside its bounds, or two of them exclude each other."""
+        super().check()
+        if self.hash_bits is not None and (self.cutoff != 1 or self.limits_edges()):
+            raise ParameterError(
+                "hashed features are not counted: cutoff, edge_cutoff and edge_share cannot be "
+                "combined with hash_bits"
+            )
+        return self
+
+
+@dataclass(kw_only=True)
+class CharacterFeatures(EdgeSettings):
+    """Which features a segmenter has."""
+
+    fold: str = setting(
+        "types",
+        "How characters are compared: none, width (full-width as half-width), or types (also all "
+        "digits alike and all Latin letters alike). The text itself is never changed.",
+        " | ".join(FOLDS),
+        panel=FEATURES,
+    )
+    cutoff: int = setting(
+        1,
+        "Minimum count of a character or character bigram: rarer ones are left out.",
+        COUNTS,
+        panel=FEATURES,
+        search=(1, 2, 3),
+    )
+    word_cutoff: int = setting(
+        3,
+        "Minimum count of a word or word bigram of the training data; 0: no word features.",
+        "integer [0, 2147483647]",
+        panel=FEATURES,
+        search=(2, 3, 5),
+    )
+    plain_edges: bool = setting(
+        False, "Give no feature edge weights: only label bigrams have them.", panel=EDGES
+    )
+
+    def check(self) -> Self:
+        """Raise where a value is outside its bounds, or two of them exclude each other."""
+        super().check()
+        if self.plain_edges and self.limits_edges():
+            raise ParameterError(
+                "plain_edges leaves no edge weights to limit: edge_cutoff and edge_share cannot be "
+                "combined with it"
+            )
+        return self

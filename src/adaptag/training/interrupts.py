@@ -1,0 +1,65 @@
+"""Ctrl-C while training: noted at once, and acted on where nothing is lost."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from types import FrameType, TracebackType
+
+    from typing_extensions import Self
+
+__all__ = ["Interrupts"]
+
+
+class Interrupts:
+    """Turns Ctrl-C into a note that training looks at between steps.
+
+    Where it is entered, an interrupt raises no exception: ``check`` raises it where training can be
+    left. So it can come at any moment, also right after the last pass or while a file is written,
+    and what was reached is kept. A second interrupt raises KeyboardInterrupt at once. One that is
+    entered inside of another shares its note. Handlers that a program has installed itself, and
+    threads other than the main one, are left alone.
+
+    Attributes:
+        requested: Whether an interrupt has come.
+    """
+
+    _outermost: ClassVar[Interrupts | None] = None
+
+    def __init__(self) -> None:
+        self.requested = False
+
+    def __enter__(self) -> Self:
+        main = threading.current_thread() is threading.main_thread()
+        self._installed = (
+            main
+            and Interrupts._outermost is None
+            and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+        )
+        if self._installed:
+            Interrupts._outermost = self
+            signal.signal(signal.SIGINT, self._note)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._installed:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+            Interrupts._outermost = None
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self.requested:
+            signal.default_int_handler(number, frame)
+        self.requested = True
+
+    def check(self) -> None:
+        """Raise KeyboardInterrupt where an interrupt has come."""
+        if (Interrupts._outermost or self).requested:
+            raise KeyboardInterrupt

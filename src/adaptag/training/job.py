@@ -1,0 +1,324 @@
+"""The training job: examples, a scorer and settings in, a model out. Everything trains by it."""
+
+from __future__ import annotations
+
+import importlib
+import math
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from adaptag.errors import DivergenceError, ParameterError
+from adaptag.settings import AUTO
+from adaptag.training.arrays import aligned_zeros
+from adaptag.training.batch import Objective
+from adaptag.training.calibration import calibrate
+from adaptag.training.callbacks import Callback, PassReport, comparable
+from adaptag.training.checkpoint import Checkpoint, checksum
+from adaptag.training.interrupts import Interrupts
+from adaptag.training.online import Trainer
+from adaptag.training.settings import TrainingSettings
+from adaptag.version import __version__
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from adaptag.dataset.encoded import Examples
+    from adaptag.settings import Value
+
+    Weights = NDArray[np.float32]
+
+__all__ = ["Result", "Scorer", "TrainingJob"]
+
+SLICE_TOKENS = 20_000  # between two looks at the time and at interrupts
+
+M = TypeVar("M")
+M_contra = TypeVar("M_contra", contravariant=True)
+
+
+class Scorer(Protocol[M_contra]):
+    """Scores a model on development data.
+
+    Attributes:
+        metric: What the score is: ``F1`` or ``accuracy``.
+    """
+
+    metric: str
+
+    def __call__(self, model: M_contra, /) -> float:
+        """The score, in percent."""
+
+
+@dataclass
+class Result:
+    """What training gives.
+
+    Attributes:
+        algorithm: The name of the algorithm.
+        weights: The weights, float32, in the layout of the examples.
+        parameters: The algorithm's parameters, defaults included.
+        seed: The seed of the order of sentences.
+        history: One report per pass.
+        best: The pass whose weights these are.
+        stopped: Why training ended: ``passes``, ``converged`` (the algorithm's own rule),
+            ``callback`` or ``interrupt``.
+        make_checkpoint: Makes the checkpoint; batch algorithms have none.
+    """
+
+    algorithm: str
+    weights: Weights
+    parameters: dict[str, Value]
+    seed: int
+    history: list[PassReport] = field(default_factory=list)
+    best: int = 0
+    stopped: str = "passes"
+    make_checkpoint: Callable[[], Checkpoint] | None = field(default=None, repr=False)
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """All that is needed to continue later; batch algorithms have none."""
+        return None if self.make_checkpoint is None else self.make_checkpoint()
+
+    def record(self) -> dict[str, Any]:
+        """How the weights came about, ready for JSON."""
+        return {
+            "adaptag": __version__,
+            "algorithm": self.algorithm,
+            "parameters": self.parameters,
+            "seed": self.seed,
+            "stopped": self.stopped,
+            "best_pass": self.best,
+            "passes": [report.outcome() for report in self.history],
+        }
+
+
+@dataclass
+class TrainingJob(Generic[M]):
+    """One training run.
+
+    Attributes:
+        examples: What is trained on.
+        settings: How.
+        build: Makes a model of weights and of the record of how they came about.
+        scorer: Scores a model after each pass; the best pass is kept. None: the last one is.
+        start: The weights to start from, in the layout of the examples.
+        resume: An earlier run to continue, with its algorithm, parameters and seed.
+        callbacks: Are told of the progress, and can stop training.
+        record: What goes into the model's record beside the settings and the passes.
+        result: The outcome of the last ``run``.
+    """
+
+    examples: Examples
+    settings: TrainingSettings
+    build: Callable[[Weights, dict[str, Any]], M]
+    scorer: Scorer[M] | None = None
+    start: Weights | None = None
+    resume: Checkpoint | None = None
+    callbacks: Sequence[Callback] = ()
+    record: Mapping[str, Any] = field(default_factory=dict)
+    result: Result = field(init=False)
+
+    def run(self) -> M:
+        """Train, pass after pass over the shuffled sentences, and build the model.
+
+        An interrupt ends training early: the model reached so far is returned. Before the first
+        pass is finished there is none, and KeyboardInterrupt is raised.
+        """
+        with Interrupts() as interrupts:
+            run = _Run(self, interrupts)
+            run.batch() if not run.chosen.online else run.online()
+        self.result = run.result
+        return self.build(self.result.weights, {**self.record, **self.result.record()})
+
+
+class _Run:
+    """One call of ``TrainingJob.run``: its reports, and the best weights so far."""
+
+    def __init__(self, job: TrainingJob[Any], interrupts: Interrupts) -> None:
+        settings, resume = job.settings.check(), job.resume
+        if resume is not None:
+            settings = TrainingSettings.taken_from(
+                settings,
+                algorithm=resume.algorithm,
+                parameters=dict(resume.parameters),
+                seed=resume.seed,
+            )
+        self.job, self.interrupts, self.settings = job, interrupts, settings
+        self.examples, self.chosen = job.examples, settings.chosen
+        if resume is not None and not self.chosen.online:
+            raise ParameterError(f"{self.chosen.name} keeps no state for a checkpoint")
+        self.passes = settings.passes or self.chosen.passes
+        values = settings.values()
+        if values.get("rate") == AUTO:
+            values["rate"] = calibrate(
+                self.examples, self.chosen, values, settings.seed, job.start
+            )
+        self.callbacks = [*job.callbacks, *settings.rules(scored=job.scorer is not None)]
+        self.result = Result(self.chosen.name, np.empty(0, np.float32), values, settings.seed)
+        self.best_weights: Weights | None = None
+
+    def online(self) -> None:
+        """Train with an online algorithm."""
+        trainer = Trainer(self.examples, self.chosen, self.result.parameters)
+        resume = self.job.resume
+        if resume is not None:
+            resume.restore(trainer, self.examples)
+            self._take_history(resume)
+        elif self.job.start is not None:
+            trainer.weights[:] = self.job.start
+        done = len(self.result.history)
+        finished = self._finished_part(trainer, done)
+        for callback in self.callbacks:
+            callback.on_start(self.passes, len(self.examples))
+        try:
+            for number, order in enumerate(self._orders(done), 1):
+                rest, finished = order[finished:], 0
+                loss, correct, tokens, seconds = self._pass(trainer, rest)
+                # Nothing is left of a pass that was interrupted while it was scored.
+                mean, share = loss / max(1, len(rest)), 100 * correct / max(1, tokens)
+                report = PassReport(done + number, seconds, mean, share)
+                if self.report(report, trainer.current_weights):
+                    self.result.stopped = "callback"
+                    break
+                self.interrupts.check()
+        except KeyboardInterrupt:
+            self._interrupted()
+        self.finish(trainer.current_weights())
+        self.result.make_checkpoint = lambda: Checkpoint(
+            self.chosen.name,
+            self.result.parameters,
+            self.result.seed,
+            self.result.history,
+            trainer.arrays(),
+            checksum(self.examples),
+            self.result.best,
+            self.best_weights,
+        )
+
+    def _take_history(self, resume: Checkpoint) -> None:
+        """Continue the passes of a checkpoint.
+
+        Its best pass counts only where the passes to come are scored by the same metric.
+        """
+        self.result.history += resume.history
+        metric = None if self.job.scorer is None else self.job.scorer.metric
+        if metric is not None and resume.best_metric == metric:
+            self.best_weights, self.result.best = resume.best_weights, resume.best
+
+    def _orders(self, done: int) -> Iterator[NDArray[np.uint32]]:
+        """Shuffle the sentences anew for each pass; those that were made before are skipped."""
+        rng = np.random.default_rng(self.result.seed)
+        lengths = np.diff(self.examples.encoded.sentences)
+        for number in range(done + self.passes):
+            order = rng.permutation(len(self.examples)).astype(np.uint32)
+            if number >= done:
+                yield order[lengths[order] > 0]
+
+    def _finished_part(self, trainer: Trainer, done: int) -> int:
+        """How many sentences of the current pass an interrupted run has finished."""
+        batch = int(trainer.parameters["batch"])
+        in_a_pass = int(np.count_nonzero(np.diff(self.examples.encoded.sentences)))
+        return batch * (int(trainer.clock["step"][0]) - done * -(-in_a_pass // batch))
+
+    def batch(self) -> None:
+        """Train with a batch algorithm: a pass is an iteration of the optimiser."""
+        objective = Objective(self.examples, self.settings.threads, self.interrupts.check)
+        weights = aligned_zeros(objective.n_weights)
+        if self.job.start is not None:
+            weights[:] = self.job.start
+        n, began = len(self.examples), time.perf_counter()
+        self.result.stopped = "converged"
+        for callback in self.callbacks:
+            callback.on_start(self.passes, n)
+
+        def after(x: NDArray[np.floating[Any]], value: float) -> bool:
+            nonlocal began
+            weights[:] = x
+            seconds = time.perf_counter() - began
+            number = len(self.result.history) + 1
+            for callback in self.callbacks:
+                callback.on_progress(n)
+            stop = self.report(
+                PassReport(number, seconds, value / n, objective.accuracy), weights.copy
+            )
+            if stop or number == self.passes:
+                self.result.stopped = "callback" if stop else "passes"
+            began = time.perf_counter()
+            return stop
+
+        module, name = self.chosen.minimise.split(":")
+        minimise = getattr(importlib.import_module(module), name)
+        try:
+            minimise(
+                objective,
+                weights.astype(np.float64),
+                passes=self.passes,
+                after=after,
+                **{name: float(value) for name, value in self.result.parameters.items()},
+            )
+        except KeyboardInterrupt:
+            self._interrupted()
+        self.finish(weights)
+
+    def _pass(
+        self, trainer: Trainer, order: NDArray[np.uint32]
+    ) -> tuple[float, float, float, float]:
+        """Train on all sentences: sums of loss, correct labels and tokens, and the seconds."""
+        size = max(1, SLICE_TOKENS * len(self.examples) // max(1, self.examples.n_tokens))
+        batch = int(trainer.parameters["batch"])
+        step = -(-size // batch) * batch
+        totals, seconds = np.zeros(3), 0.0
+        for first in range(0, len(order), step):
+            part = order[first : first + step]
+            begin = time.perf_counter()
+            totals += trainer.run(part)
+            seconds += time.perf_counter() - begin
+            for callback in self.callbacks:
+                callback.on_progress(len(part))
+            if first + step < len(order):
+                self.interrupts.check()
+        loss, correct, tokens = (float(total) for total in totals)
+        return loss, correct, tokens, seconds
+
+    def report(self, report: PassReport, weights: Callable[[], Weights]) -> bool:
+        """Score a pass, keep its weights where they are the best, and ask whether to stop."""
+        history, scorer = self.result.history, self.job.scorer
+        if not math.isfinite(report.loss):
+            raise self._diverged(f"the loss of pass {report.number} is {report.loss}")
+        if scorer is not None:
+            current = weights()
+            score = scorer(self.job.build(current, {}))
+            report = report.scored(score, scorer.metric)
+            earlier = comparable([*history, report])[:-1]
+            if all(report.score > other.score for other in earlier):
+                self.best_weights, self.result.best = current, report.number
+        history.append(report)
+        answers = [callback.on_pass(history) for callback in self.callbacks]  # ask all
+        return any(answers)
+
+    def _interrupted(self) -> None:
+        """Go on to the end where a pass is finished; else there is nothing to keep."""
+        if not self.result.history:
+            raise KeyboardInterrupt
+        self.result.stopped = "interrupt"
+
+    def finish(self, weights: Weights) -> None:
+        """Choose the weights that are given back, which must be finite."""
+        if self.best_weights is not None:
+            weights = self.best_weights
+        else:
+            self.result.best = len(self.result.history)
+        if not np.isfinite(weights).all():
+            raise self._diverged("a weight is not finite")
+        self.result.weights = weights
+
+    def _diverged(self, what: str) -> DivergenceError:
+        rate = self.result.parameters.get("rate")
+        lower = f" (rate is {rate:g})" if isinstance(rate, float) else ""
+        return DivergenceError(
+            f"{self.chosen.name}: training diverged: {what}; lower the learning rate{lower}, "
+            "regularise more (a smaller sigma), or scale the values of the features"
+        )

@@ -1,0 +1,134 @@
+"""The settings of training: how weights are found."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from adaptag.errors import ParameterError
+from adaptag.settings import Settings, setting
+from adaptag.training.algorithms import algorithm, algorithms
+from adaptag.training.callbacks import Callback, Converged, EarlyStopping, PassLines
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+    from adaptag.settings import Value
+    from adaptag.training.declarations import Algorithm
+
+__all__ = [
+    "AlgorithmSettings",
+    "TaggingSettings",
+    "TrainingSettings",
+    "parameter_names",
+]
+
+
+def parameter_names() -> list[str]:
+    """The names of the parameters of all algorithms."""
+    return list(dict.fromkeys(p.name for a in algorithms().values() for p in a.parameters))
+
+
+@dataclass(kw_only=True)
+class AlgorithmSettings(Settings):
+    """How weights are trained: what every front end has, estimators included."""
+
+    algorithm: str = setting(
+        "adf",
+        "Training algorithm; adaptag algorithms lists them all.",
+        " | ".join(algorithms()),
+        short="-a",
+    )
+    passes: int | None = setting(
+        None,
+        "Maximum number of passes over the data.",
+        "integer [1, 1000000000]",
+        default_text="the algorithm's own number",
+    )
+    patience: int = setting(
+        5,
+        "With development data: stop after this many passes without improvement.",
+        "integer [1, 1000000000]",
+    )
+    converge: bool = setting(
+        False,
+        "Stop at the empirical convergence of Sun et al. (2014): the scores of five adjacent "
+        "passes differ by less than 0.01.",
+    )
+    threads: int | None = setting(
+        None,
+        "Number of threads of the batch algorithms; the online ones train on one.",
+        "integer [1, 4096]",
+        default_text="one per core",
+    )
+    verbose: bool = setting(False, "Write one line per pass.", option=False)
+    parameters: Mapping[str, Any] | None = setting(
+        None,
+        "Parameters of the algorithm that differ from their defaults, by name.",
+        default_text="the algorithm's defaults",
+        option=False,
+    )
+
+    def check(self) -> Self:
+        """Raise where a value is outside its bounds, or the algorithm lacks a parameter."""
+        algorithm(self.algorithm)  # suggests a name where this one is unknown
+        super().check()
+        if not isinstance(self.parameters, (Mapping, type(None))):
+            raise ParameterError(
+                f"parameters is {self.parameters!r}; allowed: a dictionary of names and values"
+            )
+        self.chosen.values(self.parameters or {})
+        return self
+
+    @property
+    def chosen(self) -> Algorithm:
+        """The algorithm."""
+        return algorithm(self.algorithm)
+
+    def values(self) -> dict[str, Value]:
+        """All parameters of the algorithm: those given, and defaults for the others."""
+        return self.chosen.values(self.parameters or {})
+
+    def rules(self, *, scored: bool) -> list[Callback]:
+        """The callbacks that stop training; ``scored``: whether there is development data."""
+        rules: list[Callback] = [PassLines()] if self.verbose else []
+        rules += [Converged()] if self.converge else []
+        return rules + ([EarlyStopping(self.patience)] if scored else [])
+
+
+@dataclass(kw_only=True)
+class TrainingSettings(AlgorithmSettings):
+    """How weights are trained, with the seed."""
+
+    seed: int = setting(
+        1,
+        "Seed of the order of sentences. The same seed gives the same model, bit for bit.",
+        "integer [0, 9223372036854775807]",
+    )
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any], parameters: Mapping[str, Any]) -> Self:
+        """Put settings and parameters of the algorithm together, and check them."""
+        given = dict(options)
+        if parameters:
+            given["parameters"] = {**(given.get("parameters") or {}), **parameters}
+        return cls(**given).check()
+
+
+@dataclass(kw_only=True)
+class TaggingSettings(TrainingSettings):
+    """How a tagger is trained."""
+
+    metric: str = setting(
+        "auto",
+        "Score on development data: F1 of chunks, or accuracy of tokens; auto: F1 where most of "
+        "the training labels mark chunks.",
+        "auto | F1 | accuracy",
+    )
+    legal: Any = setting(
+        None,
+        "Rule out label sequences that are impossible: those of a scheme (iob1, bio, ioe2, bioes), "
+        "of the training data's own scheme (auto), or those not seen in the training data (seen).",
+        default_text="all are possible",
+    )
