@@ -37,7 +37,7 @@ bench-all: bench .venv/.batch
 	$(BIN)/python benchmarks/streams.py
 
 results: .venv/.experiments
-	$(BIN)/adaptag reproduce
+	$(BIN)/python -m reproduction $(ARGS)
 
 docs: .venv/.docs
 	$(BIN)/mkdocs build --strict

@@ -1,15 +1,12 @@
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 import adaptag
+from reproduction.data import default_folder
 from tests.reference.conlleval import conlleval
 
-ROOT = Path(__file__).parents[2]
-DATA = Path(os.environ.get("ADAPTAG_DATA", ROOT.parent / "shared" / "data")) / "conll2000"
+DATA = default_folder() / "conll2000"
 
 
 @pytest.mark.skipif(

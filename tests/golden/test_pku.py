@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 
 from adaptag import Segmenter
 from adaptag.corpus.segmented import SegmentedCorpus
 from adaptag.evaluation.segmentation import evaluate_segmentation
+from reproduction.data import default_folder
 
-ROOT = Path(__file__).resolve().parents[2]
-DATA = Path(os.environ.get("ADAPTAG_DATA", ROOT.parent / "shared" / "data")) / "pku"
+DATA = default_folder() / "pku"
 
 
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no PKU corpus in {DATA}")

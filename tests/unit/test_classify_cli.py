@@ -16,7 +16,7 @@ import adaptag
 from adaptag.classification.documents import DocumentClassifier
 from adaptag.corpus import text as text_module
 from adaptag.evaluation.classification import class_table, confusion_table, evaluate_classes
-from tests.unit.conftest import Done
+from tests.conftest import Done
 
 GOOD, BAD, ANY = (
     ["good", "great", "loved", "fine"],

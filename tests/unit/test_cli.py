@@ -16,7 +16,7 @@ import adaptag
 from adaptag._native import build, cpu
 from adaptag.cli.main import app
 from adaptag.corpus.ingredients import column_text, ingredients
-from tests.unit.conftest import Done
+from tests.conftest import Done
 
 PROGRAM = [sys.executable, "-c", "from adaptag.cli.main import run; run()"]
 TRAIN = "The D B-NP\ncat N I-NP\nsat V O\n\nDogs N B-NP\nbark V O\n\nin I O\nRome R B-LOC\n"

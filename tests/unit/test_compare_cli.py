@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
@@ -179,12 +180,9 @@ def test_files_that_do_not_fit(cli):
     assert cli("compare", "train.txt", "empty.txt", *SMALL).code == 2
 
 
-@pytest.mark.parametrize("module", ["matplotlib", "scipy"])
+@pytest.mark.parametrize("module", ["matplotlib.figure", "scipy.special"])
 def test_what_is_missing_is_said_at_once(cli, monkeypatch, module):
-    real = __import__("importlib.util").util.find_spec
-    monkeypatch.setattr(
-        "importlib.util.find_spec", lambda name, *a: None if name == module else real(name, *a)
-    )
+    monkeypatch.setitem(sys.modules, module, None)
     done = cli("compare", "train.txt", "test.txt", *SMALL)
     assert done.code == 2
     assert "pip install 'adaptag[experiments]'" in done.err

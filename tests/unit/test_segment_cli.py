@@ -14,7 +14,7 @@ from adaptag.corpus import text as text_module
 from adaptag.features.characters import CharacterFeatures
 from adaptag.features.index import EdgeLimit
 from adaptag.segmentation.segmenter import Segmenter
-from tests.unit.conftest import Done
+from tests.conftest import Done
 from tests.unit.test_segmenter import TEXT
 
 PLAIN = "我们在北京。\n他 在　大学\r\n\n我喜欢学生"

@@ -99,12 +99,12 @@ def compare(
     """
     from rich.console import Console
 
+    from adaptag.experiments.charts import require_matplotlib
     from adaptag.experiments.comparison import compare as run
-    from adaptag.experiments.report import needs_matplotlib
 
     names = [name.strip() for name in algorithms.split(",") if name.strip()]
     given = _settings(files or [], settings or [])
-    needs_matplotlib()
+    require_matplotlib()
     _prepare(output)
     with Watch() as watch:
         result = run(

@@ -15,7 +15,6 @@ from adaptag.cli.encode import encode
 from adaptag.cli.evaluate import evaluate
 from adaptag.cli.inspect import inspect
 from adaptag.cli.learn import learn
-from adaptag.cli.reproduce import reproduce
 from adaptag.cli.segment import segment
 from adaptag.cli.tag import tag
 from adaptag.cli.train import train
@@ -41,7 +40,6 @@ COMMANDS = (
     inspect,
     encode,
     algorithms,
-    reproduce,
     demo,
 )
 for command in COMMANDS:

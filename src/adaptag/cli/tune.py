@@ -124,7 +124,7 @@ def tune(
     forth. The last line, on standard output, is the command that trains with what was chosen.
     Ctrl-C keeps what is done.
     """
-    from adaptag.experiments.charts import check_charts
+    from adaptag.experiments.charts import require_matplotlib
     from adaptag.experiments.tuning import tune as search
     from adaptag.storage.files import check_writable
 
@@ -133,7 +133,7 @@ def tune(
     for path in filter(None, [output, markdown, chart, kept]):
         check_writable(path)
     if chart:
-        check_charts()
+        require_matplotlib()
     try:
         with _watcher() as watcher:
             found = search(

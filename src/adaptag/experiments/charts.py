@@ -12,15 +12,13 @@ from adaptag.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Series", "check_charts", "line_chart", "renamed", "side_by_side"]
+__all__ = ["Series", "line_chart", "prefix_ids", "require_matplotlib"]
 
 # Okabe and Ito's colours, which most colour-blind people can tell apart, and marks for the rest.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 MARKS = "osD^vPX*"
 METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)  # addresses that nobody needs
-SIZE = re.compile(r'viewBox="0 0 ([0-9.]+) ([0-9.]+)"')
 REFERENCE = re.compile(r'( id="|href="#|url\(#)')
-POINTS = re.compile(r'(width|height)="([0-9.]+)pt"')
 MOST_MARKS = 40  # points; a line of more has no marks
 
 
@@ -41,8 +39,8 @@ class Series:
     spread: Sequence[float] | None = None
 
 
-def check_charts() -> None:
-    """Raise now where a chart after long work would."""
+def require_matplotlib() -> None:
+    """Raise where matplotlib is missing: before long work, not after it."""
     try:
         import matplotlib.figure  # noqa: F401
     except ImportError:
@@ -74,7 +72,7 @@ def line_chart(
         lowest_y: where the y axis begins; below it points are not shown.
         size: width and height in inches.
     """
-    check_charts()
+    require_matplotlib()
     from matplotlib import rc_context
     from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
@@ -115,26 +113,9 @@ def line_chart(
     return METADATA.sub("", text[text.index("<svg") :])
 
 
-def renamed(chart: str, number: int) -> str:
-    """A chart whose names inside have its number before them, so that those of several differ."""
+def prefix_ids(chart: str, number: int) -> str:
+    """Prefix the ids inside a chart with its number, so that several fit into one document."""
     return REFERENCE.sub(lambda match: f"{match[0]}c{number}-", chart)
-
-
-def side_by_side(charts: Sequence[str]) -> str:
-    """Put charts of the same size into one picture, from left to right."""
-    sizes = [SIZE.search(chart) for chart in charts]
-    widths, heights = ([float(size[k]) if size else 0.0 for size in sizes] for k in (1, 2))
-    whole, height = sum(widths), max(heights, default=0.0)
-    parts, left = [], 0.0
-    for number, (chart, width) in enumerate(zip(charts, widths, strict=True), 1):
-        own = POINTS.sub(r'\1="\2"', renamed(chart, number), count=2)  # in units of the whole
-        parts.append(own.replace("<svg ", f'<svg x="{left:g}" ', 1))
-        left += width
-    return (
-        '<svg xmlns="http://www.w3.org/2000/svg" '
-        f'width="{whole:g}pt" height="{height:g}pt" viewBox="0 0 {whole:g} {height:g}">\n'
-        f"{''.join(parts)}</svg>\n"
-    )
 
 
 def _plain_numbers(axis: Any) -> None:

@@ -29,9 +29,9 @@ from adaptag.experiments.results import Comparison, Entry, Run, Verdict
 from adaptag.experiments.significance import (
     block_scores,
     f1,
-    needs_scipy,
     paired_t_test,
     randomisation_test,
+    require_scipy,
 )
 from adaptag.storage.files import STDIN, shown
 from adaptag.storage.tensors import kind_of
@@ -120,7 +120,7 @@ def compare(
     """
     contestants = check_contestants(algorithms, parameters or {}, passes)
     _check_seeds(seeds)
-    needs_scipy()
+    require_scipy()
     if isinstance(test, Dataset):
         raise ParameterError("the test data must be text or sentences, not an encoded dataset")
     dataset = api.encode(
@@ -174,7 +174,7 @@ def contest(
         on_run: called before each training.
     """
     _check_seeds(seeds)
-    needs_scipy()
+    require_scipy()
     trials = [
         (one, problem, seed)
         for one, problem in contestants

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 from html import escape
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptag.errors import ParameterError
-from adaptag.experiments.charts import Series, line_chart, renamed
+from adaptag.experiments.charts import Series, line_chart, prefix_ids
 from adaptag.experiments.comparison import DUST
 from adaptag.experiments.results import LEVEL, machine_line
 from adaptag.experiments.significance import BLOCKS, TRIALS
@@ -20,7 +18,7 @@ if TYPE_CHECKING:
 
     from adaptag.experiments.results import Comparison, Entry, Table
 
-__all__ = ["curves_of", "html_report", "lowest_score", "markdown_report", "needs_matplotlib"]
+__all__ = ["curves_of", "html_report", "lowest_score", "markdown_report"]
 
 SIZE = (5.4, 3.7)  # inches; small, so that text can still be read when a phone scales it down
 ROOM = 5.0  # points of score that an axis shows at least, where some are cut off
@@ -61,14 +59,6 @@ pre { padding: 0.8rem 1rem; background: var(--band); border-radius: 0.5rem; over
   overflow-wrap: anywhere; }
 @media print { body { max-width: none; } figure, table { break-inside: avoid; } }
 """
-
-
-def needs_matplotlib() -> None:
-    """Raise where matplotlib is missing, before long work."""
-    if importlib.util.find_spec("matplotlib") is None:
-        raise ParameterError(
-            "reports need matplotlib; install it: pip install 'adaptag[experiments]'"
-        )
 
 
 def markdown_report(comparison: Comparison, command: str = "") -> str:
@@ -344,7 +334,7 @@ def lowest_score(curves: list[list[float]]) -> float | None:
 
 def _figure(number: int, svg: str, label: str, caption: str) -> str:
     """A chart as a figure."""
-    own = renamed(svg, number)
+    own = prefix_ids(svg, number)
     own = own.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
     text = f"\n<figcaption>{escape(caption)}</figcaption>" if caption else ""
     return f"<figure>\n{own.strip()}{text}\n</figure>"

@@ -21,7 +21,6 @@ since the outputs of one sentence do not come about independently.
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -64,12 +63,14 @@ class TTest:
         return {"t": self.t, "freedom": self.freedom, "p": self.p}
 
 
-def needs_scipy() -> None:
-    """Raise where SciPy is missing, before long work."""
-    if importlib.util.find_spec("scipy") is None:
+def require_scipy() -> None:
+    """Raise where SciPy is missing: before long work, not after it."""
+    try:
+        import scipy.special  # noqa: F401
+    except ImportError:
         raise ParameterError(
             "significance tests need SciPy; install it: pip install 'adaptag[experiments]'"
-        )
+        ) from None
 
 
 def paired_t_test(a: Sequence[float], b: Sequence[float]) -> TTest | None:
@@ -79,7 +80,7 @@ def paired_t_test(a: Sequence[float], b: Sequence[float]) -> TTest | None:
         The test; none where there are fewer than two pairs, or all differences are the same: their
         deviation is then 0, and t has no value.
     """
-    needs_scipy()
+    require_scipy()
     from scipy.special import stdtr
 
     if len(a) != len(b):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adaptag.corpus.columns import ColumnCorpus
-from adaptag.experiments.recipes.chunking import L1_CHARTS, l1_rows
-from adaptag.experiments.recipes.recipe import (
+from reproduction.recipes.chunking import L1_CHARTS, l1_rows
+from reproduction.recipes.recipe import (
     TSURUOKA,
     Corpora,
     Published,

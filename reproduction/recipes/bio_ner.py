@@ -10,8 +10,11 @@ from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.labels import number_sequences
 from adaptag.dataset.encoded import Dataset
 from adaptag.experiments.problem import tagging_problem
-from adaptag.experiments.recipes.chunking import L1_CHARTS, l1_rows, sentences_of
-from adaptag.experiments.recipes.recipe import (
+from adaptag.features.extractors import add_columns, orthography, substrings
+from adaptag.features.index import FeatureIndex
+from adaptag.features.template import Template
+from reproduction.recipes.chunking import L1_CHARTS, l1_rows, sentences_of
+from reproduction.recipes.recipe import (
     RIVAL_CHARTS,
     TSURUOKA,
     Corpora,
@@ -23,9 +26,6 @@ from adaptag.experiments.recipes.recipe import (
     encoded,
     files_of,
 )
-from adaptag.features.extractors import add_columns, orthography, substrings
-from adaptag.features.index import FeatureIndex
-from adaptag.features.template import Template
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,6 +14,7 @@ from adaptag.experiments.problem import Problem, tagging_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from adaptag.experiments.results import Table
     from adaptag.corpus.data import Corpus
@@ -36,14 +35,11 @@ __all__ = [
     "Row",
     "Study",
     "System",
-    "data_folder",
     "encoded",
     "files_of",
     "hold_out",
 ]
 
-VARIABLE = "ADAPTAG_DATA"
-BESIDE = Path("../shared/data")
 QUICK_PASSES = 2
 HE_WANG = "He and Wang (2012), table 5"
 TSURUOKA = "Tsuruoka et al. (2009), tables 1 to 3"
@@ -245,14 +241,6 @@ def encoded(
     """Make a problem of labelled corpora and a template."""
     train = api.encode(corpora[0], template=template, cutoff=cutoff)
     return tagging_problem(train, Dataset.encode(corpora[1], train.index, train.label_names))
-
-
-def data_folder(given: Path | None = None) -> Path:
-    """The folder of corpora: the one given, the one in ``ADAPTAG_DATA``, or else ``BESIDE``."""
-    folder = Path(given or os.environ.get(VARIABLE) or BESIDE)
-    if not folder.is_dir():
-        raise FileError(f"{folder}: no folder of corpora; name one with --data or in {VARIABLE}")
-    return folder
 
 
 def files_of(folder: Path, *names: str) -> list[Path]:

@@ -15,7 +15,12 @@ from adaptag.corpus.segmented import SegmentedCorpus, tag_names
 from adaptag.dataset.encoded import Examples
 from adaptag.evaluation.segmentation import common_words, evaluate_segmentation
 from adaptag.experiments.problem import Part, Problem
-from adaptag.experiments.recipes.recipe import (
+from adaptag.experiments.results import Data, Table
+from adaptag.features.characters import CharacterFeatures, CharacterIndex
+from adaptag.features.extractors import MaximumMatching, add_columns
+from adaptag.features.unsupervised import AccessorVariety, MutualInformation
+from adaptag.segmentation.segmenter import Segmenter
+from reproduction.recipes.recipe import (
     HE_WANG,
     RIVAL_CHARTS,
     WINDOW,
@@ -29,11 +34,6 @@ from adaptag.experiments.recipes.recipe import (
     encoded,
     files_of,
 )
-from adaptag.experiments.results import Data, Table
-from adaptag.features.characters import CharacterFeatures, CharacterIndex
-from adaptag.features.extractors import MaximumMatching, add_columns
-from adaptag.features.unsupervised import AccessorVariety, MutualInformation
-from adaptag.segmentation.segmenter import Segmenter
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.experiments.recipes.recipe import Effort
     from adaptag.features.extractors import Extractor
+    from reproduction.recipes.recipe import Effort
 
 __all__ = [
     "SEGMENTATION",

@@ -1,10 +1,11 @@
-"""``adaptag reproduce``: the tables and figures of the papers, measured again."""
+"""The command line: recipes measured in processes of their own, and their pages written."""
 
 from __future__ import annotations
 
 import itertools
 import multiprocessing
 import os
+import sys
 from concurrent.futures import ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
@@ -14,79 +15,97 @@ import typer
 
 from adaptag.cli.output import say
 from adaptag.cli.progress import Watch
+from adaptag.errors import AdaptagError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["reproduce"]
+__all__ = ["app", "reproduce", "run"]
 
 RESULTS = Path("docs/results")
 QUICK = "quick"
 INTERRUPTED = 130
 
+app = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
 
+
+def run() -> None:
+    """Run the command; bad input ends it with a message and exit code 2."""
+    try:
+        app(prog_name="python -m reproduction")
+    except AdaptagError as error:
+        sys.stderr.write(f"reproduction: {error}\n")
+        sys.exit(2)
+
+
+@app.command()
 def reproduce(
     tasks: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TASK]…", help="Recipes to run; all, unless some are named."),
+        typer.Argument(metavar="[TASK]…", help="Recipes to run; by default all of them."),
     ] = None,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="Few passes and one seed, to see that all works."),
+        typer.Option("--quick", help="A trial run with few passes and one seed."),
     ] = False,
     data: Annotated[
         Path | None,
-        typer.Option(
-            help="Folder of the corpora; else the one that ADAPTAG_DATA names, else ../shared/data."
-        ),
+        typer.Option(help="Folder of the corpora.", show_default="the one that ADAPTAG_DATA names"),
     ] = None,
     output: Annotated[
         Path | None,
         typer.Option(
             "--output",
             "-o",
-            help=f"Folder for the pages; {RESULTS} unless given, {RESULTS / QUICK} with --quick.",
+            help="Folder for the pages.",
+            show_default=f"{RESULTS}; with --quick {RESULTS / QUICK}",
         ),
     ] = None,
     jobs: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Recipes at a time, each on a core of its own; 1 unless given, so that times are "
-            "those of a quiet machine; all cores with --quick.",
+            help="Number of recipes to run at a time, each on a core of its own. More than one "
+            "makes the measured times less exact.",
+            show_default="1; with --quick one per core",
         ),
     ] = None,
     resume: Annotated[
         bool,
         typer.Option(
             "--resume",
-            help="Leave out what has its figures already, with the same settings; where nothing is "
-            "missing, only the pages are written again.",
+            help="Skip studies that were measured before with the same settings. Where all were, "
+            "only the pages are written again.",
         ),
     ] = False,
     tune: Annotated[
         bool,
         typer.Option(
             "--tune",
-            help="In place of that, try settings on training data and write pages of evidence.",
+            help="Instead of measuring, search for settings on the training data and write pages "
+            "of what was tried.",
         ),
     ] = False,
 ) -> None:
     """Measure the tables and figures of the papers again, and write pages of results.
 
-    Figures are kept study by study: Ctrl-C loses only the one that is running, and --resume goes
-    on from there.
+    Figures are saved after each study: Ctrl-C loses only the study that is running, and --resume
+    continues from there.
     """
     from adaptag._native import cores
-    from adaptag.experiments.charts import check_charts
-    from adaptag.experiments.recipes.every import RECIPES, recipe
-    from adaptag.experiments.recipes.recipe import data_folder
-    from adaptag.experiments.significance import needs_scipy
+    from adaptag.experiments.charts import require_matplotlib
+    from adaptag.experiments.significance import require_scipy
+    from reproduction.data import data_folder
+    from reproduction.recipes.every import RECIPES, recipe
 
     chosen = [recipe(name) for name in dict.fromkeys(tasks)] if tasks else list(RECIPES.values())
     folder = data_folder(data).resolve()
-    needs_scipy()
-    check_charts()
+    require_scipy()
+    require_matplotlib()
     target = output or (RESULTS / QUICK if quick else RESULTS)
     target.mkdir(parents=True, exist_ok=True)
     processes = min(len(chosen), jobs or (cores() if quick else 1))
@@ -153,10 +172,10 @@ def _begin(places: Any) -> None:
 
 def _one(work: Work, jobs: int) -> bool:
     """Run a recipe, one of so many at a time; whether it was finished."""
-    from adaptag.experiments import reproduction
-    from adaptag.experiments.recipes.every import recipe
-    from adaptag.experiments.recipes.recipe import Effort, MissingCorpusError
     from adaptag.storage.files import replace_file
+    from reproduction import runner
+    from reproduction.recipes.every import recipe
+    from reproduction.recipes.recipe import Effort, MissingCorpusError
 
     chosen = recipe(work.name)
 
@@ -167,7 +186,7 @@ def _one(work: Work, jobs: int) -> bool:
         ways: Any = {"callbacks": [watch], "on_run": watch.on_run, "say": tell}
         try:
             if not work.tune:
-                return reproduction.reproduce(
+                return runner.reproduce(
                     chosen,
                     work.data,
                     work.output,
@@ -175,7 +194,7 @@ def _one(work: Work, jobs: int) -> bool:
                     resume=work.resume,
                     **ways,
                 )
-            choices = reproduction.tune(chosen, work.data, **ways)
+            choices = runner.tune(chosen, work.data, **ways)
         except MissingCorpusError as error:
             if work.named:
                 raise
@@ -184,16 +203,16 @@ def _one(work: Work, jobs: int) -> bool:
         except KeyboardInterrupt:
             return False
         with replace_file(work.output / f"tuning-{work.name}.md") as file:
-            file.write(reproduction.tuning_page(chosen, choices).encode())
+            file.write(runner.tuning_page(chosen, choices).encode())
     return True
 
 
 def _write(output: Path) -> None:
     """Write the pages of all recipes that have figures there."""
-    from adaptag.experiments.pages import PICTURES, index_page, recipe_page
-    from adaptag.experiments.recipes.every import RECIPES
-    from adaptag.experiments.reproduction import Figures
     from adaptag.storage.files import replace_file
+    from reproduction.pages import PICTURES, index_page, recipe_page
+    from reproduction.recipes.every import RECIPES
+    from reproduction.runner import Figures
 
     found = {name: Figures.load(output, name) for name in RECIPES}
     found = {name: figures for name, figures in found.items() if figures.studies}

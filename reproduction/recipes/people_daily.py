@@ -6,7 +6,8 @@ import unicodedata
 from typing import TYPE_CHECKING
 
 from adaptag.corpus.columns import ColumnCorpus
-from adaptag.experiments.recipes.recipe import (
+from adaptag.features.extractors import add_columns
+from reproduction.recipes.recipe import (
     HE_WANG,
     WINDOW,
     Corpora,
@@ -17,8 +18,7 @@ from adaptag.experiments.recipes.recipe import (
     encoded,
     files_of,
 )
-from adaptag.experiments.recipes.segmentation import frequent_words, matching
-from adaptag.features.extractors import add_columns
+from reproduction.recipes.segmentation import frequent_words, matching
 
 if TYPE_CHECKING:
     from pathlib import Path

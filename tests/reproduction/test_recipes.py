@@ -7,10 +7,11 @@ import pytest
 
 from adaptag.errors import AdaptagError, FileError
 from adaptag.experiments.comparison import check_contestants, contest
-from adaptag.experiments.recipes import bio_ner, people_daily, resources, sentiment
-from adaptag.experiments.recipes.every import RECIPES, recipe
-from adaptag.experiments.recipes.recipe import Corpora, Measurement, data_folder, hold_out
-from tests.unit.corpora import write_corpora
+from reproduction import data
+from reproduction.recipes import bio_ner, people_daily, resources, sentiment
+from reproduction.recipes.every import RECIPES, recipe
+from reproduction.recipes.recipe import Corpora, Measurement, hold_out
+from tests.reproduction.corpora import write_corpora
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +124,18 @@ def test_words_with_the_same_neighbours_share_a_cluster():
     assert found == resources.cluster_words(sentences, 3)
 
 
-def test_a_corpus_that_is_not_there(tmp_path, monkeypatch):
+def test_a_corpus_that_is_not_there(tmp_path):
     with pytest.raises(FileError, match=r"train\.iob2: the corpus is not there"):
         RECIPES["bio-ner"].read(tmp_path)
+
+
+def test_the_folder_of_corpora(tmp_path, monkeypatch):
+    """The one given, or else the one in the environment, or else one beside the checkout."""
     monkeypatch.delenv("ADAPTAG_DATA", raising=False)
-    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(data, "BESIDE", tmp_path / "nowhere")
     with pytest.raises(FileError, match="name one with --data or in ADAPTAG_DATA"):
-        data_folder()
-    assert data_folder(tmp_path) == tmp_path
+        data.data_folder()
+    monkeypatch.setenv("ADAPTAG_DATA", str(tmp_path))
+    assert data.data_folder() == tmp_path
+    (tmp_path / "other").mkdir()
+    assert data.data_folder(tmp_path / "other") == tmp_path / "other"

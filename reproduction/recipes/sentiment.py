@@ -9,8 +9,8 @@ import numpy as np
 
 from adaptag.dataset.matrix import matrix_examples
 from adaptag.experiments.problem import Part, Problem
-from adaptag.experiments.recipes.recipe import RIVAL_CHARTS, Published, Recipe, Row, Study, files_of
 from adaptag.experiments.results import Data
+from reproduction.recipes.recipe import RIVAL_CHARTS, Published, Recipe, Row, Study, files_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,8 +12,8 @@ import pytest
 
 pytest.importorskip("scipy")
 
-from adaptag.experiments import convergence, theorems
-from adaptag.experiments.theorems import adf, core_weights, lipschitz, orders, pair_ratios, repeated
+from reproduction import convergence, theorems
+from reproduction.theorems import adf, core_weights, lipschitz, orders, pair_ratios, repeated
 
 ROOT = Path(__file__).parents[2]
 ROW = re.compile(r"\| ([\d.e]+) \| `(\w+)\.(\w+)` \|$", re.MULTILINE)

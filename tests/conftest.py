@@ -1,9 +1,10 @@
-"""What the tests of the command line share."""
+"""What the tests of command lines share."""
 
 from __future__ import annotations
 
 import io
 import sys
+from functools import partial
 from typing import NamedTuple
 
 import pytest
@@ -20,20 +21,26 @@ class Done(NamedTuple):
 
 
 @pytest.fixture
-def program(monkeypatch, capfdbinary, tmp_path):
-    """Run the program in this process, in an empty folder."""
+def command_line(monkeypatch, capfdbinary, tmp_path):
+    """Run a command in this process, in an empty folder."""
     monkeypatch.chdir(tmp_path)
     capfdbinary.readouterr()
 
-    def call(*arguments, stdin=b""):
+    def call(function, *arguments, stdin=b""):
         monkeypatch.setattr(sys, "argv", ["adaptag", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
         code = 0
         try:
-            run()
+            function()
         except SystemExit as end:
             code = end.code or 0
         out, err = capfdbinary.readouterr()
         return Done(code, out.decode(), err.decode())
 
     return call
+
+
+@pytest.fixture
+def program(command_line):
+    """Run ``adaptag``."""
+    return partial(command_line, run)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adaptag.corpus.columns import ColumnCorpus
-from adaptag.experiments.recipes.chunking import sentences_of
-from adaptag.experiments.recipes.recipe import (
+from adaptag.features.template import Template
+from reproduction.recipes.chunking import sentences_of
+from reproduction.recipes.recipe import (
     RIVAL_CHARTS,
     Corpora,
     Published,
@@ -17,7 +18,6 @@ from adaptag.experiments.recipes.recipe import (
     encoded,
     files_of,
 )
-from adaptag.features.template import Template
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adaptag.errors import ParameterError, unknown
-from adaptag.experiments.recipes.base_np import BASE_NP
-from adaptag.experiments.recipes.bio_ner import BIO_NER
-from adaptag.experiments.recipes.chunking import CHUNKING
-from adaptag.experiments.recipes.english_pos import ENGLISH_POS
-from adaptag.experiments.recipes.people_daily import CHINESE_NER, CHINESE_POS
-from adaptag.experiments.recipes.resources import RESOURCES
-from adaptag.experiments.recipes.segmentation import SEGMENTATION
-from adaptag.experiments.recipes.sentiment import SENTIMENT
+from reproduction.recipes.base_np import BASE_NP
+from reproduction.recipes.bio_ner import BIO_NER
+from reproduction.recipes.chunking import CHUNKING
+from reproduction.recipes.english_pos import ENGLISH_POS
+from reproduction.recipes.people_daily import CHINESE_NER, CHINESE_POS
+from reproduction.recipes.resources import RESOURCES
+from reproduction.recipes.segmentation import SEGMENTATION
+from reproduction.recipes.sentiment import SENTIMENT
 
 if TYPE_CHECKING:
-    from adaptag.experiments.recipes.recipe import Recipe
+    from reproduction.recipes.recipe import Recipe
 
 __all__ = ["RECIPES", "recipe"]
 

@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.errors import FileError
-from adaptag.experiments import reproduction
 from adaptag.experiments.comparison import check_contestants, contest
-from adaptag.experiments.pages import index_page, recipe_page
 from adaptag.experiments.problem import Part, Problem
-from adaptag.experiments.recipes.recipe import (
+from adaptag.experiments.results import Table, Verdict
+from adaptag.experiments.significance import TTest
+from adaptag.training.calibration import objective
+from adaptag.training.callbacks import Callback
+from reproduction import cli, runner
+from reproduction.pages import index_page, recipe_page
+from reproduction.recipes.recipe import (
     QUICK_PASSES,
     Corpora,
     Effort,
@@ -27,12 +32,8 @@ from adaptag.experiments.recipes.recipe import (
     System,
     encoded,
 )
-from adaptag.experiments.reproduction import Figures, reproduce, tune, tuning_page
-from adaptag.experiments.results import Table, Verdict
-from adaptag.experiments.significance import TTest
-from adaptag.training.calibration import objective
-from adaptag.training.callbacks import Callback
-from tests.unit.corpora import write_corpora
+from reproduction.runner import Figures, reproduce, tune, tuning_page
+from tests.reproduction.corpora import write_corpora
 from tests.unit.test_comparison import data
 
 CORPORA = Corpora(*(ColumnCorpus.from_sentences(data(n, n)) for n in (80, 30)))
@@ -146,7 +147,7 @@ def test_going_on(tmp_path, monkeypatch):
     assert run(tmp_path, resume=True, on_run=lambda *name: asked.append(name[0]))
     assert asked == ["cumulative"]
     assert Figures.load(tmp_path, "task").studies["algorithms"] == before
-    monkeypatch.setattr(reproduction, "contest", None)
+    monkeypatch.setattr(runner, "contest", None)
     assert run(tmp_path, replace(TASK, read=None), resume=True)
 
 
@@ -300,8 +301,14 @@ def corpora(tmp_path_factory):
     return write_corpora(tmp_path_factory.mktemp("corpora"))
 
 
+@pytest.fixture
+def program(command_line):
+    """Run ``python -m reproduction``."""
+    return partial(command_line, cli.run)
+
+
 def test_the_command(program, corpora, tmp_path):
-    done = program("reproduce", "base-np", "--quick", "--data", corpora)
+    done = program("base-np", "--quick", "--data", corpora)
     assert done.code == 0, done.err
     folder = tmp_path / "docs" / "results" / "quick"
     assert {path.name for path in folder.iterdir()} == {
@@ -313,7 +320,7 @@ def test_the_command(program, corpora, tmp_path):
     assert json.loads((folder / "figures" / "base-np.json").read_text())["quick"]
     assert "base-np: 1/5  adf, seed 1:" in done.err
     (folder / "index.md").unlink()
-    again = program("reproduce", "base-np", "--quick", "--resume", "--data", corpora)
+    again = program("base-np", "--quick", "--resume", "--data", corpora)
     assert "adf" not in again.err
     assert (folder / "index.md").exists()
 
@@ -327,7 +334,7 @@ def test_the_command(program, corpora, tmp_path):
     ],
 )
 def test_errors(program, arguments, message):
-    done = program("reproduce", *arguments)
+    done = program(*arguments)
     assert done.code == 2
     assert message in done.err
     assert "Traceback" not in done.err
@@ -336,6 +343,6 @@ def test_errors(program, arguments, message):
 def test_corpora_that_are_not_there_are_left_out(program, tmp_path):
     """Unless a recipe is named, it is enough to have some of the corpora."""
     (tmp_path / "data").mkdir()
-    done = program("reproduce", "--quick", "--data", "data")
+    done = program("--quick", "--data", "data")
     assert done.code == 0
     assert "base-np: left out: " in done.err

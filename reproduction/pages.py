@@ -5,17 +5,18 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING, NamedTuple
 
-from adaptag.experiments.charts import line_chart, side_by_side
-from adaptag.experiments.recipes.recipe import QUICK_PASSES, Measurement, Published, Study
+from adaptag.experiments.charts import line_chart
 from adaptag.experiments.report import curves_of, lowest_score
 from adaptag.experiments.results import LEVEL, NONE, Table, machine_line, shown, shown_seconds
+from reproduction.charts import side_by_side
+from reproduction.recipes.recipe import QUICK_PASSES, Measurement, Published, Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from adaptag.experiments.recipes.recipe import Recipe
-    from adaptag.experiments.reproduction import Figures
     from adaptag.experiments.results import Comparison, Entry, Verdict
+    from reproduction.recipes.recipe import Recipe
+    from reproduction.runner import Figures
 
 __all__ = ["Page", "index_page", "recipe_page"]
 
@@ -63,7 +64,7 @@ def recipe_page(recipe: Recipe, figures: Figures) -> Page:
     parts += [
         "## How it was measured",
         f"{_machine(figures)} {seconds / 60:.0f} minutes in all.",
-        f"Command: `adaptag reproduce {recipe.name}{' --quick' * figures.quick}`",
+        f"Command: `python -m reproduction {recipe.name}{' --quick' * figures.quick}`",
     ]
     tuning = figures.folder / f"tuning-{recipe.name}.md"
     if tuning.exists():
@@ -106,7 +107,7 @@ def index_page(recipes: Sequence[Recipe], figures: Mapping[str, Figures]) -> str
         )
     )
     machines = {_machine(one): None for one in figures.values()}
-    parts += ["## To repeat it", f"```sh\nadaptag reproduce{' --quick' * quick}\n```", REPEAT]
+    parts += ["## To repeat it", f"```sh\npython -m reproduction{' --quick' * quick}\n```", REPEAT]
     parts += machines
     return "\n\n".join(parts) + "\n"
 

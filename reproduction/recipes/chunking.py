@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adaptag.corpus.columns import ColumnCorpus
-from adaptag.experiments.recipes.recipe import (
+from reproduction.recipes.recipe import (
     HE_WANG,
     TSURUOKA,
     Corpora,

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag.errors import FileError
 from adaptag.experiments.comparison import check_contestants, contest, machine
-from adaptag.experiments.recipes.recipe import Measurement, Row, Study
 from adaptag.experiments.results import Comparison, Table
 from adaptag.experiments.space import configurations, resolve
 from adaptag.experiments.space import shown as shown_value
 from adaptag.storage.files import replace_file, shown
 from adaptag.training.algorithms import algorithm as find_algorithm
+from reproduction.recipes.recipe import Measurement, Row, Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from adaptag.experiments.comparison import Contestant
     from adaptag.experiments.problem import Problem
-    from adaptag.experiments.recipes.recipe import Effort, Recipe
-    from adaptag.training.callbacks import Callback
     from adaptag.settings import Value
+    from adaptag.training.callbacks import Callback
+    from reproduction.recipes.recipe import Effort, Recipe
 
     OnRun = Callable[[str, int | None, int, int], None]
 
@@ -286,7 +286,7 @@ def tuning_page(recipe: Recipe, choices: Sequence[Choice]) -> str:
         f"{MOST_PASSES} passes, or {MOST_ITERATIONS} iterations of batch algorithms, or those of "
         "the study where they are fewer; seed 1. What was chosen stands first.",
         (recipe.training.__doc__ or "").split("\n")[0],
-        f"Command: `adaptag reproduce {recipe.name} --tune`",
+        f"Command: `python -m reproduction {recipe.name} --tune`",
     ]
     for choice in choices:
         parts += [f"## {choice.study}: {choice.row}", choice.table().markdown()]

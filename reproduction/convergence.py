@@ -1,4 +1,4 @@
-"""ADF's convergence theory, checked: ``python -m adaptag.experiments.convergence``.
+"""ADF's convergence theory, checked: ``python -m reproduction.convergence``.
 
 Each function below quotes a statement, measures exactly what it says on a small convex problem,
 and gives the figures and the lines of a chart. What they show is told in ``docs/theory.md``.
@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptag.experiments import theorems
 from adaptag.experiments.charts import Series, line_chart
-from adaptag.experiments.theorems import Problem, adf, core_weights, lipschitz, orders, repeated
+from reproduction import theorems
+from reproduction.theorems import Problem, adf, core_weights, lipschitz, orders, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -348,7 +348,7 @@ def figures() -> dict[str, Section]:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Write ``convergence.json`` and one SVG a section."""
-    parser = argparse.ArgumentParser(prog="python -m adaptag.experiments.convergence")
+    parser = argparse.ArgumentParser(prog="python -m reproduction.convergence")
     parser.add_argument("--output", type=Path, required=True, help="folder for charts and figures")
     output: Path = parser.parse_args(arguments).output
     output.mkdir(parents=True, exist_ok=True)

@@ -10,8 +10,9 @@ import numpy as np
 
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.segmented import SegmentedCorpus
-from adaptag.experiments.recipes.bio_ner import labelled_words
-from adaptag.experiments.recipes.recipe import (
+from adaptag.features.extractors import Clusters, Gazetteer, add_columns
+from reproduction.recipes.bio_ner import labelled_words
+from reproduction.recipes.recipe import (
     Corpora,
     Recipe,
     Row,
@@ -20,8 +21,7 @@ from adaptag.experiments.recipes.recipe import (
     files_of,
     hold_out,
 )
-from adaptag.experiments.recipes.segmentation import fold, matching, unsupervised, with_columns
-from adaptag.features.extractors import Clusters, Gazetteer, add_columns
+from reproduction.recipes.segmentation import fold, matching, unsupervised, with_columns
 
 if TYPE_CHECKING:
     from pathlib import Path
