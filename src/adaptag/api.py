@@ -124,7 +124,12 @@ def tagging_job(
         legal = _grown_transitions(start, dataset)
 
     def build(weights: Any, record: dict[str, Any]) -> Model:
-        configuration = {"labels": {"scheme": scheme, "metric": metric}}
+        configuration: dict[str, Any] = {"labels": {"scheme": scheme, "metric": metric}}
+        if record:  # else the model is only scored
+            configuration["training"] = {
+                "algorithm": record["algorithm"],
+                "parameters": record["parameters"],
+            }
         return Model(
             names, dataset.index, weights, record, configuration=configuration, legal=legal
         )
@@ -132,8 +137,8 @@ def tagging_job(
     record: dict[str, Any] = {
         "sentences": len(dataset),
         "tokens": dataset.n_tokens,
-        "features": dict(dataset.features),
-        "training": settings.record(),
+        "feature_settings": dict(dataset.features),
+        "training_settings": settings.record(),
     }
     weights = None
     if start is not None:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AdaptagError",
     "CorpusError",
+    "CorpusWarning",
     "DivergenceError",
     "FileError",
     "MissingFileError",
@@ -36,6 +37,10 @@ class MissingFileError(FileError, FileNotFoundError):
 
 class CorpusError(AdaptagError):
     """A data file cannot be read: the message starts with ``file:line``."""
+
+
+class CorpusWarning(UserWarning):
+    """Data was read, but probably not as it was meant."""
 
 
 class TemplateError(AdaptagError):

@@ -1,32 +1,38 @@
-"""Classification of documents: maximum entropy models, trained and used from files."""
+"""Classification of documents: maximum entropy models, trained and used from files or texts."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptag.corpus.documents import AUTO, DocumentFormat, read_documents, read_parts
+from adaptag.classification.settings import DocumentFeatures
+from adaptag.corpus.data import CLASSIFICATION, corpus_of
+from adaptag.corpus.documents import Documents, read_parts
+from adaptag.corpus.settings import DocumentFormat
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model
 from adaptag.errors import CorpusError, ModelError, ParameterError
 from adaptag.evaluation.classification import ClassificationScore, evaluate_classes
-from adaptag.features.index import check_cutoff
+from adaptag.features.settings import FeatureSettings
 from adaptag.features.template import Template
-from adaptag.training.callbacks import Callback, Converged, EarlyStopping
-from adaptag.training.loop import fit
+from adaptag.settings import AUTO, split_options, with_options
+from adaptag.training.job import TrainingJob
+from adaptag.training.settings import TrainingSettings, parameter_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
     from adaptag.corpus.attributes import AttributeCorpus
-    from adaptag.storage.files import PathLike
+    from adaptag.storage.files import PathLike, Source
+    from adaptag.training.callbacks import Callback
 
-__all__ = ["DocumentClassifier", "Documents"]
+__all__ = ["DocumentClassifier", "classification_job"]
 
+SECTION = "documents"  # of the configuration
 TEMPLATE = Template("U:intercept", attributes=True, name="documents")  # it fires always
 # The length of documents: a step of a rate r moves the score of a document by up to r · LENGTH², so
 # this is about that of a token with 16 features, for which the defaults of the rates were chosen.
@@ -38,9 +44,9 @@ class Scaling:
     """How the values of documents are scaled before anything else.
 
     Attributes:
-        normalise: whether each document is scaled to the same length, 4; else all are multiplied by
+        normalise: Whether each document is scaled to the same length, 4; else all are multiplied by
             one factor, which brings the mean squared length of the training data to 4².
-        factor: that factor; 1 with ``normalise``.
+        factor: That factor; 1 with ``normalise``.
     """
 
     normalise: bool
@@ -74,56 +80,41 @@ def _squared_lengths(corpus: AttributeCorpus) -> NDArray[np.float64]:
     return squares
 
 
-@dataclass(frozen=True)
-class Documents:
-    """Labelled documents that were read, and how they were written."""
-
-    corpus: AttributeCorpus
-    written: DocumentFormat
-
-    @classmethod
-    def read(cls, path: PathLike, written: DocumentFormat | None = None) -> Documents:
-        """Read a file; its first line tells the format unless one is given."""
-        return cls(*read_documents(path, written or DocumentFormat()))
-
-    def __len__(self) -> int:
-        """Count the documents."""
-        return len(self.corpus)
-
-
 @dataclass(frozen=True, eq=False)
 class DocumentClassifier:
     """A model of documents, with what it must know to read more of them.
 
     Attributes:
-        model: an ordinary model; its ``provenance["documents"]`` holds the rest.
-        written: how its documents are written and become features.
-        scaling: how their values are scaled.
+        model: The model; the section ``documents`` of its configuration holds the rest.
+        format: How its documents are written and become features.
+        scaling: How their values are scaled.
     """
 
     model: Model
-    written: DocumentFormat
+    format: DocumentFormat
     scaling: Scaling
 
     @classmethod
     def of(cls, model: Model, name: str = "the model") -> DocumentClassifier:
         """Take a model of documents."""
-        told = model.provenance.get("documents")
-        if told is None:
-            raise ModelError(f"{name}: no model of documents; train one with adaptag classify")
+        section = model.configuration.get(SECTION)
+        if section is None:
+            raise ModelError(f"{name}: not a model of documents; train one with adaptag classify")
         try:
-            if not isinstance(told, dict) or not model.index.template.attributes:
-                raise ValueError(f"documents are {told!r}")
-            flags = [told[key] for key in ("bigrams", "binary", "normalise")]
-            factor = float(told["factor"])
+            if not isinstance(section, dict) or not model.index.template.attributes:
+                raise ValueError(f"documents are {section!r}")
+            flags = [section[key] for key in ("bigrams", "binary", "normalise")]
+            factor = float(section["factor"])
             if not all(isinstance(flag, bool) for flag in flags) or not 0 < factor < np.inf:
-                raise ValueError(f"documents are {told!r}")
-            written = DocumentFormat(str(told["format"]), flags[0], flags[1])
-            if written.name == AUTO:
-                raise ValueError("the format of the documents is open")
+                raise ValueError(f"documents are {section!r}")
+            document_format = DocumentFormat(
+                format=str(section["format"]), bigrams=flags[0], binary=flags[1]
+            ).check()
+            if document_format.format == AUTO:
+                raise ValueError("the format of the documents is auto")
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(f"{name}: malformed model: {error}") from None
-        return cls(model, written, Scaling(flags[2], factor))
+        return cls(model, document_format, Scaling(flags[2], factor))
 
     @classmethod
     def load(cls, path: PathLike) -> DocumentClassifier:
@@ -131,84 +122,41 @@ class DocumentClassifier:
         return cls.of(Model.load(path), str(path))
 
     @classmethod
+    @with_options(DocumentFormat, DocumentFeatures, TrainingSettings, parameters=True)
     def train(
         cls,
-        data: Documents | PathLike,
+        data: Any,
+        labels: Iterable[str] | None = None,
         *,
-        dev: Documents | PathLike | None = None,
-        normalise: bool | None = None,
-        algorithm: str = "adf",
-        passes: int | None = None,
-        seed: int = 1,
-        cutoff: int = 1,
-        hash_bits: int | None = None,
-        converge: bool = False,
-        patience: int = 5,
+        dev: Any = None,
         callbacks: Sequence[Callback] = (),
-        **parameters: float | str,
+        **options: Any,
     ) -> DocumentClassifier:
         """Train a classifier.
 
         Args:
-            data: labelled documents that were read, or their file.
-            dev: development data: scored after every pass, the best pass is kept, and training
-                stops when the accuracy has not risen for ``patience`` passes.
-            normalise: scale each document to the same length; None: yes but with ``svmlight``,
-                where the length may mean something.
-            algorithm: ``adf``, or another of ``adaptag.algorithms()``.
-            passes: passes over the data at most; the algorithm's own number unless given.
-            seed: of the order of documents; the same seed gives the same model, bit for bit.
-            cutoff: features that occur less often are left out.
-            hash_bits: number features by hashes of so many bits: a model of fixed size.
-            converge: stop at the empirical convergence of Sun et al. (2014).
-            patience: see ``dev``.
-            callbacks: watch training, and stop it.
-            **parameters: the algorithm's own parameters, such as ``rate`` and ``sigma``.
+            data: Labelled documents: a file, documents that were read, or a list of texts.
+            labels: The class of each text, where ``data`` is a list of texts.
+            dev: Development data, a file or documents that were read: scored after every pass, the
+                best pass is kept, and training stops after ``patience`` passes without improvement.
+            callbacks: Objects that are told of the progress, and can stop training.
+            **options: The settings of documents, of features and of training, and the parameters of
+                the algorithm. See [the settings](guide/settings.md).
         """
-        check_cutoff("cutoff", cutoff)
-        documents = data if isinstance(data, Documents) else Documents.read(data)
-        written = documents.written
-        scaling = Scaling.of(
-            documents.corpus, written.name != "svmlight" if normalise is None else normalise
+        form, features, training, parameters = split_options(
+            options, DocumentFormat, DocumentFeatures, TrainingSettings, also=parameter_names()
         )
-        dataset = Dataset.build(scaling(documents.corpus), TEMPLATE, cutoff, hash_bits=hash_bits)
-        if len(dataset.label_names) < 2:
-            raise CorpusError(
-                f"{documents.corpus.name}: the only label is {dataset.label_names[0]!r}; "
-                "allowed: two or more"
-            )
-        told = {"format": written.name, "bigrams": written.bigrams, "binary": bool(written.binary)}
+        settings = TrainingSettings.from_options(training, parameters)
+        document_format = DocumentFormat(**form).check()
+        if isinstance(data, Documents) and form:
+            raise ParameterError(f"documents that were read have their {', '.join(form)} already")
+        documents = corpus_of(data, labels, task=CLASSIFICATION, format=document_format)
         held_out = None
-        rules: list[Callback] = [Converged()] if converge else []
         if dev is not None:
-            read = dev if isinstance(dev, Documents) else Documents.read(dev, written)
-            if read.written != written:
-                raise ParameterError("development data must be read like the training data")
-            held_out = Dataset.encode(scaling(read.corpus), dataset.index, dataset.label_names)
-            rules.append(EarlyStopping(patience))
-
-        def score(weights: NDArray[np.float32]) -> float:
-            assert held_out is not None
-            model = Model(dataset.label_names, dataset.index, weights)
-            return 100 * float(np.mean(model.tag_encoded(held_out.encoded) == held_out.labels))
-
-        result = fit(
-            dataset,
-            algorithm_name=algorithm,
-            parameters=parameters,
-            passes=passes,
-            seed=seed,
-            score=None if held_out is None else score,
-            callbacks=[*callbacks, *rules],
-        )
-        provenance = {
-            "sentences": len(dataset),
-            "cutoff": cutoff,
-            **result.provenance(),
-            "documents": told | asdict(scaling),
-        }
-        model = Model(dataset.label_names, dataset.index, result.weights, provenance)
-        return cls(model, written, scaling)
+            held_out = corpus_of(dev, task=CLASSIFICATION, format=documents.format)
+        job = classification_job(documents, DocumentFeatures(**features), settings, dev=held_out)
+        job.callbacks = callbacks
+        return cls.of(job.run())
 
     def save(self, path: PathLike) -> None:
         """Write the model file."""
@@ -219,23 +167,81 @@ class DocumentClassifier:
         """The names of the classes."""
         return self.model.labels
 
-    def read_parts(self, path: PathLike, *, bare: bool = False) -> Iterator[AttributeCorpus]:
+    def read_parts(self, path: Source, *, bare: bool = False) -> Iterator[AttributeCorpus]:
         """Read documents to classify, some at a time, as those of the training data were read.
 
-        Labels are passed over where there are any; ``bare`` says that there are none.
+        Labels are ignored where there are any; ``bare`` says that there are none.
         """
-        return read_parts(path, self.written, labelled=False, bare=bare)
+        return read_parts(path, self.format, labelled=False, bare=bare)
 
     def predict(self, corpus: AttributeCorpus) -> NDArray[np.int32]:
         """The best class of each document, by number, ``[N]``."""
         return self.model.tag_corpus(self.scaling(corpus))
 
+    def predict_texts(self, texts: Iterable[str]) -> list[str]:
+        """The best class of each text."""
+        documents = corpus_of(texts, task=CLASSIFICATION, format=self.format, labelled=False)
+        return [self.labels[number] for number in self.predict(documents.corpus).tolist()]
+
     def probabilities(self, corpus: AttributeCorpus) -> NDArray[np.float32]:
         """The probability of each class for each document, ``[N, Y]``."""
         return self.model.marginals_corpus(self.scaling(corpus))
 
-    def evaluate(self, path: PathLike) -> ClassificationScore:
-        """Classify a file of labelled documents and score the classes."""
-        corpus, _ = read_documents(path, self.written)
-        gold, names = corpus.number_labels(self.labels)
-        return evaluate_classes(gold, self.predict(corpus), names)
+    def evaluate(self, data: Any, labels: Iterable[str] | None = None) -> ClassificationScore:
+        """Classify labelled documents, and score the classes; data and labels as for ``train``."""
+        documents = corpus_of(data, labels, task=CLASSIFICATION, format=self.format)
+        gold, names = documents.corpus.number_labels(self.labels)
+        return evaluate_classes(gold, self.predict(documents.corpus), names)
+
+
+def classification_job(
+    documents: Documents,
+    features: DocumentFeatures,
+    training: TrainingSettings,
+    *,
+    dev: Documents | None = None,
+) -> TrainingJob[Model]:
+    """The job that trains a classifier on documents."""
+    features.check()
+    form = documents.format
+    normalise = form.format != "svmlight" if features.normalise is None else features.normalise
+    scaling = Scaling.of(documents.corpus, normalise)
+    counted = FeatureSettings(
+        template=TEMPLATE, cutoff=features.cutoff, hash_bits=features.hash_bits
+    )
+    dataset = Dataset.build(scaling(documents.corpus), counted)
+    if len(dataset.label_names) < 2:
+        raise CorpusError(
+            f"{documents.corpus.name}: the only label is {dataset.label_names[0]!r}; "
+            "allowed: two or more"
+        )
+    section = {**form.record(), **asdict(scaling)}
+
+    def build(weights: NDArray[np.float32], record: dict[str, Any]) -> Model:
+        names, index = dataset.label_names, dataset.index
+        return Model(names, index, weights, record, configuration={SECTION: section})
+
+    scorer = None
+    if dev is not None:
+        if dev.format != form:
+            raise ParameterError("development data must be read like the training data")
+        held_out = Dataset.encode(scaling(dev.corpus), dataset.index, dataset.label_names)
+        scorer = _ClassScorer(held_out)
+    record = {
+        "sentences": len(dataset),
+        "feature_settings": {**form.record(), **features.record()},
+        "training_settings": training.record(),
+    }
+    return TrainingJob(dataset, training, build, scorer, record=record)
+
+
+class _ClassScorer:
+    """Scores models by the accuracy of classes on development data."""
+
+    metric = "accuracy"
+
+    def __init__(self, data: Dataset) -> None:
+        self.data = data
+
+    def __call__(self, model: Model) -> float:
+        return 100 * float(np.mean(model.tag_encoded(self.data.encoded) == self.data.labels))

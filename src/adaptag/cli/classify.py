@@ -5,32 +5,31 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from adaptag.classification.settings import DocumentFeatures
 from adaptag.cli.options import (
-    AlgorithmOption,
-    ConvergeOption,
     DevOption,
-    HashBitsOption,
+    JsonOption,
     LogOption,
     ModelOption,
-    PassesOption,
-    PatienceOption,
-    SeedOption,
+    NewModelOption,
+    OutputOption,
 )
 from adaptag.cli.output import output_stream, say
-from adaptag.cli.parameters import given_parameters, with_parameters
+from adaptag.cli.settings import given_parameters, with_settings
+from adaptag.corpus.settings import DocumentFormat
 from adaptag.errors import ParameterError
+from adaptag.settings import split_options
+from adaptag.training.settings import TrainingSettings, parameter_names
 
 if TYPE_CHECKING:
     from adaptag.classification.documents import DocumentClassifier
     from adaptag.corpus.attributes import AttributeCorpus
 
 __all__ = ["classify"]
-
-FEATURES = "Features"
 
 classify = typer.Typer(
     name="classify",
@@ -39,116 +38,65 @@ classify = typer.Typer(
 )
 
 DocumentsArgument = Annotated[
-    Path, typer.Argument(metavar="DATA", help="Documents, one a line (.gz, .xz; - for stdin).")
+    Path, typer.Argument(metavar="DATA", help="Documents, one per line (.gz, .xz; - for stdin).")
+]
+LabelledArgument = Annotated[
+    Path,
+    typer.Argument(
+        metavar="DATA", help="Labelled documents, one per line (.gz, .xz; - for stdin)."
+    ),
 ]
 
 
 @classify.command()
-@with_parameters
+@with_settings(DocumentFormat, DocumentFeatures, TrainingSettings, parameters=True)
 def train(
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TRAIN", help="Labelled documents, one a line (.gz, .xz; - for stdin)."
-        ),
-    ],
-    model: Annotated[Path, typer.Option("--model", "-m", help="The model file to write.")],
+    data: LabelledArgument,
+    model: NewModelOption,
     dev: DevOption = None,
-    format: Annotated[  # noqa: A002
-        str,
-        typer.Option(
-            help="svmlight (label index:value …), counts (feature:count … #label#:label), text "
-            "(label<TAB>text), or auto: what the first line looks like.",
-            rich_help_panel=FEATURES,
-        ),
-    ] = "auto",
-    bigrams: Annotated[
-        bool | None,
-        typer.Option(
-            "--bigrams/--no-bigrams",
-            help="With text: pairs of neighbouring words are features too.",
-            show_default="bigrams",
-            rich_help_panel=FEATURES,
-        ),
-    ] = None,
-    binary: Annotated[
-        bool | None,
-        typer.Option(
-            "--binary/--counts",
-            help="Every feature that occurs counts 1, or as often as it occurs (or its value).",
-            show_default="binary with text, else as written",
-            rich_help_panel=FEATURES,
-        ),
-    ] = None,
-    normalise: Annotated[
-        bool | None,
-        typer.Option(
-            "--normalise/--no-normalise",
-            help="Scale each document to the same length, or all by one factor.",
-            show_default="normalise, but not with svmlight",
-            rich_help_panel=FEATURES,
-        ),
-    ] = None,
-    cutoff: Annotated[
-        int, typer.Option(min=1, help="Leave out rarer features.", rich_help_panel=FEATURES)
-    ] = 1,
-    hash_bits: HashBitsOption = None,
-    algorithm: AlgorithmOption = None,
-    passes: PassesOption = None,
-    patience: PatienceOption = 5,
-    converge: ConvergeOption = False,
-    seed: SeedOption = None,
     log: LogOption = None,
-    **parameters: float | str | None,
+    **options: Any,
 ) -> None:
-    """Train a classifier on labelled documents, one a line.
+    """Train a classifier on labelled documents, one per line.
 
     Ctrl-C stops training and saves the model reached so far.
     """
-    from adaptag.classification.documents import DocumentClassifier, Documents
-    from adaptag.cli.progress import log_end, tell_outcome, watched, working
-    from adaptag.corpus.documents import DocumentFormat
-    from adaptag.storage.files import check_writable
+    from adaptag.classification.documents import DocumentClassifier
+    from adaptag.cli.progress import working
+    from adaptag.cli.training import check_files, train_and_save
+    from adaptag.corpus.data import CLASSIFICATION, corpus_of
 
-    given = given_parameters(algorithm, parameters)
-    written = DocumentFormat(format, bigrams is not False, binary)
-    for path in filter(None, [model, log]):
-        check_writable(path)
+    form, features, training, parameters = split_options(
+        options, DocumentFormat, DocumentFeatures, TrainingSettings, also=parameter_names()
+    )
+    given = given_parameters(training.get("algorithm"), parameters)
+    DocumentFeatures(**features).check()
+    check_files({"--model": model, "--log": log}, {"TRAIN": data, "--dev": dev})
     begin = time.perf_counter()
     with working(f"reading {data}"):
-        documents = Documents.read(data, written)
-        if bigrams is not None and documents.written.name != "text":
+        documents = corpus_of(data, task=CLASSIFICATION, format=DocumentFormat(**form).check())
+        if "bigrams" in form and documents.format.format != "text":
             raise ParameterError(
-                f"--bigrams and --no-bigrams go with text; {data} is {documents.written.name}"
+                f"--bigrams and --no-bigrams go with text; {data} is {documents.format.format}"
             )
-        held_out = None if dev is None else Documents.read(dev, documents.written)
+        held_out = None
+        if dev is not None:
+            held_out = corpus_of(dev, task=CLASSIFICATION, format=documents.format)
     say(
-        f"{len(documents):,} documents, format {documents.written.name}, "
+        f"{len(documents):,} documents, format {documents.format.format}, "
         f"read in {time.perf_counter() - begin:.2f} s"
     )
-    with watched(log) as callbacks:
-        result = DocumentClassifier.train(
-            documents,
-            dev=held_out,
-            normalise=normalise,
-            algorithm=algorithm or "adf",
-            passes=passes,
-            seed=1 if seed is None else seed,
-            cutoff=cutoff,
-            hash_bits=hash_bits,
-            converge=converge,
-            patience=patience,
-            callbacks=callbacks,
-            **given,
-        )
-        result.save(model)
-        seconds = time.perf_counter() - begin
-        provenance = result.model.provenance
-        log_end(callbacks, {"seconds": seconds, **provenance, "model": str(model)})
-    tell_outcome(provenance)
-    say(
-        f"{model}: {len(result.labels)} classes, {result.model.index.n_predicates:,} features, "
-        f"{model.stat().st_size / 1e6:.1f} MB, {seconds:.2f} s in all"
+    train_and_save(
+        lambda callbacks: DocumentClassifier.train(
+            documents, dev=held_out, callbacks=callbacks, **features, **training, **given
+        ),
+        model,
+        log=log,
+        begin=begin,
+        provenance=lambda trained: trained.model.provenance,
+        summary=lambda trained: (
+            f"{len(trained.labels)} classes, {trained.model.index.n_predicates:,} features, "
+        ),
     )
 
 
@@ -156,12 +104,10 @@ def train(
 def predict(
     data: DocumentsArgument,
     model: ModelOption,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; else standard output.")
-    ] = None,
+    output: OutputOption = None,
     probabilities: Annotated[
         bool,
-        typer.Option("--probabilities", help="Behind the class, label:probability of every class."),
+        typer.Option("--probabilities", help="After the class, write label:probability for every class."),
     ] = False,
     unlabelled: Annotated[
         bool,
@@ -175,7 +121,9 @@ def predict(
     """
     from adaptag.classification.documents import DocumentClassifier
     from adaptag.cli.progress import working
+    from adaptag.cli.training import check_files
 
+    check_files({"--output": output}, {"DATA": data, "--model": model})
     classifier = DocumentClassifier.load(model)
     with output_stream(output) as out, working(f"classifying {data}"):
         for part in classifier.read_parts(data, bare=unlabelled):
@@ -196,14 +144,9 @@ def _predicted(classifier: DocumentClassifier, corpus: AttributeCorpus, probabil
 
 @classify.command()
 def evaluate(
-    data: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DATA", help="Labelled documents, one a line (.gz, .xz; - for stdin)."
-        ),
-    ],
+    data: LabelledArgument,
     model: ModelOption,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Classify labelled documents and score: accuracy, each class, what is taken for what."""
     from rich.console import Console

@@ -22,13 +22,13 @@ def demo(
     model: Annotated[Path, typer.Option("--model", "-m", help="Where to save the model.")] = Path(
         "demo.adaptag"
     ),
-    passes: Annotated[int, typer.Option(min=1, help="Passes over the data at most.")] = 10,
+    passes: Annotated[int, typer.Option(min=1, help="Maximum number of passes over the data.")] = 10,
 ) -> None:
     """Train on recipe ingredient lines, score the model, tag unseen lines, save it."""
     from rich.console import Console
 
     from adaptag import api
-    from adaptag.cli.progress import watcher
+    from adaptag.cli.progress import progress_callback
     from adaptag.corpus.ingredients import UNSEEN_LINES, ingredients, tokenize
     from adaptag.evaluation.table import table
 
@@ -39,13 +39,13 @@ def demo(
         f"choose the best pass, {len(splits.test):,} to test.\n"
     )
     sys.stdout.flush()
-    with watcher() as shown:
+    with progress_callback() as progress:
         trained = api.train(
             [sentence.tokens for sentence in splits.train],
             [sentence.labels for sentence in splits.train],
             dev=[list(zip(s.tokens, s.labels, strict=True)) for s in splits.dev],
             passes=passes,
-            callbacks=[shown],
+            callbacks=[progress],
         )
     tagged = trained.tag_all([sentence.tokens for sentence in splits.test])
     console.print(table(api.evaluate([s.labels for s in splits.test], tagged)))

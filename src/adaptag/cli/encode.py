@@ -3,58 +3,45 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from adaptag.cli.options import (
     CommentOption,
     DocstartOption,
-    EdgeCutoffOption,
-    EdgeShareOption,
     FormatOption,
-    RichEdgesOption,
     SeparatorOption,
-    TemplateOption,
     file_format,
 )
+from adaptag.cli.output import say
+from adaptag.cli.settings import with_settings
+from adaptag.features.settings import FeatureSettings
 
 __all__ = ["encode"]
 
 
+@with_settings(FeatureSettings)
 def encode(
     data: Annotated[Path, typer.Argument(metavar="TRAIN", help="Labelled column file.")],
     output: Annotated[Path, typer.Option("--output", "-o", help="The dataset file to write.")],
-    template: TemplateOption = None,
-    cutoff: Annotated[int, typer.Option(min=1, help="Leave out rarer features.")] = 1,
-    rich_edges: RichEdgesOption = False,
-    edge_cutoff: EdgeCutoffOption = 1,
-    edge_share: EdgeShareOption = 1.0,
     format: FormatOption = "columns",  # noqa: A002
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
+    **options: Any,
 ) -> None:
     """Encode a training file once, to train on it many times: adaptag train DATASET …."""
     from adaptag import api
     from adaptag.cli.progress import working
-    from adaptag.storage.files import check_writable
+    from adaptag.cli.training import check_files
 
-    written = file_format(format, separator, comment, skip_docstart)
-    check_writable(output)
+    file = file_format(format, separator, comment, skip_docstart)
+    check_files({"--output": output}, {"TRAIN": data, "--template": options.get("template")})
     with working(f"reading {data}"):
-        dataset = api.encode(
-            data,
-            template=template,
-            cutoff=cutoff,
-            rich_edges=rich_edges,
-            edge_cutoff=edge_cutoff,
-            edge_share=edge_share,
-            format=written,
-        )
+        dataset = api.encode(data, format=file, **options)
     dataset.save(output)
-    typer.echo(
+    say(
         f"{output}: {len(dataset):,} sentences, {dataset.n_tokens:,} tokens, "
-        f"{dataset.index.n_predicates:,} features",
-        err=True,
+        f"{dataset.index.n_predicates:,} features"
     )

@@ -8,7 +8,13 @@ from typing import Annotated
 
 import typer
 
-from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption
+from adaptag.cli.options import (
+    CommentOption,
+    DocstartOption,
+    JsonOption,
+    MetricOption,
+    SeparatorOption,
+)
 from adaptag.cli.output import say
 from adaptag.errors import ParameterError
 
@@ -17,17 +23,19 @@ __all__ = ["evaluate"]
 
 def evaluate(
     data: Annotated[Path, typer.Argument(metavar="FILE", help="Tagged column file (- for stdin).")],
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    as_json: JsonOption = False,
     conlleval: Annotated[
         bool, typer.Option("--conlleval", help="Write the text that conlleval writes.")
     ] = False,
+    metric: MetricOption = "auto",
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
 ) -> None:
     """Score a tagged file: the last two columns are gold and predicted labels.
 
-    Chunks (B-X, I-X, E-X, S-X, O) are scored as conlleval does; other labels token by token.
+    Chunks (B-X, I-X, E-X, S-X, O) are scored as conlleval does; other labels token by token. Where
+    most labels mark chunks, the others count as O.
     """
     if as_json and conlleval:
         raise ParameterError("--json and --conlleval exclude each other")
@@ -38,8 +46,8 @@ def evaluate(
     from adaptag.evaluation import conlleval_text
     from adaptag.evaluation.table import table
 
-    written = ColumnFormat(separator, comment, skip_docstart)
-    result = api.evaluate_file(data, written)
+    file_format = ColumnFormat(separator, comment, skip_docstart)
+    result = api.evaluate_file(data, file_format, metric=metric)
     if not result.correct_tokens:
         say("note: the last two columns never agree; is the file tagged, and without --marginals?")
     if as_json:

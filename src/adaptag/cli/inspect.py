@@ -75,6 +75,7 @@ def _summary(console: Console, model: Model, path: Path) -> None:
 
     origin = dict(model.provenance)
     passes = origin.pop("passes", [])
+    settings = origin.pop("feature_settings", {}) | origin.pop("training_settings", {})
     if isinstance(start := origin.get("start"), dict):
         origin["start"] = f"a model of {start.get('algorithm')}, {start.get('sentences')} sentences"
     node, both, edge = model.index.n_of_kind
@@ -84,7 +85,10 @@ def _summary(console: Console, model: Model, path: Path) -> None:
         "labels": f"{len(model.labels)}: {', '.join(model.labels)}",
         "features": f"{model.index.n_predicates:,}: {node:,} node, {both:,} both, {edge:,} edge",
         "weights": f"{model.n_weights:,}",
+        "columns": model.index.n_columns,
+        "label scheme": model.label_scheme,
         **origin,
+        "settings": {key: value for key, value in settings.items() if key not in origin},
     }
     if isinstance(passes, list) and passes and isinstance(passes[-1], dict):
         last: dict[str, object] = passes[-1]
@@ -92,7 +96,7 @@ def _summary(console: Console, model: Model, path: Path) -> None:
         facts |= {"passes": len(passes), "loss per sentence": kept.get("loss")}
         facts |= {"training accuracy": kept.get("accuracy")}
         if kept.get("dev_score") is not None:
-            facts["development score"] = kept["dev_score"]
+            facts[f"dev {kept.get('dev_metric')}"] = kept["dev_score"]
     grid = Table.grid(padding=(0, 2))
     for key, value in facts.items():
         grid.add_row(Text(key.replace("_", " "), style="bold"), Text(_plain(value)))

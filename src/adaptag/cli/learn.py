@@ -4,23 +4,25 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from adaptag.cli.options import (
-    EVERY,
+    SAVE_EVERY,
     CommentOption,
     DocstartOption,
-    EveryOption,
     FollowOption,
     LogOption,
-    MaxFeaturesOption,
+    SaveEveryOption,
     SeparatorOption,
     file_format,
 )
 from adaptag.cli.output import say
+from adaptag.cli.settings import with_settings
+from adaptag.cli.training import INTERRUPTED
 from adaptag.errors import ParameterError
+from adaptag.streams.settings import StreamSettings
 
 if TYPE_CHECKING:
     from adaptag.corpus.columns import ColumnFormat
@@ -31,6 +33,7 @@ __all__ = ["learn", "learn_from"]
 PART = 1 << 20  # bytes that are read at a time
 
 
+@with_settings(StreamSettings)
 def learn(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model that learns.")],
     stream: Annotated[
@@ -41,30 +44,29 @@ def learn(
         Path | None,
         typer.Option("--output", "-o", help="Where to save it.", show_default="in its place"),
     ] = None,
-    every: EveryOption = EVERY,
-    max_features: MaxFeaturesOption = None,
+    every: SaveEveryOption = SAVE_EVERY,
     follow: FollowOption = False,
     log: LogOption = None,
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
+    **options: Any,
 ) -> None:
-    """Let a model go on learning, sentence by sentence, from a stream of any length.
+    """Continue training a model, sentence by sentence, on a stream of any length.
 
     Each sentence is tagged before it is learned: the score is that of data the model has not seen.
-    New labels and features are added. The model is saved again and again, written beside its place
-    and renamed into it, so that it can be used all the time. Ctrl-C saves it a last time.
+    New labels and features are added. The model is saved periodically and atomically, so that it
+    can be used all the time. Ctrl-C saves it a last time.
     """
+    from adaptag.cli.training import check_files
     from adaptag.decoding.model import Model
-    from adaptag.storage.files import check_writable
     from adaptag.streams.trainer import StreamTrainer
 
-    written = file_format("columns", separator, comment, skip_docstart)
+    file = file_format("columns", separator, comment, skip_docstart)
     target = output or model
-    for path in filter(None, [target, log]):
-        check_writable(path)
-    trainer = StreamTrainer(Model.load(model), max_features=max_features)
-    learn_from(stream, target, trainer, format=written, every=every, follow=follow, log=log)
+    check_files({"--output": target, "--log": log}, {"--stream": stream})
+    trainer = StreamTrainer(Model.load(model), **options)
+    learn_from(stream, target, trainer, format=file, every=every, follow=follow, log=log)
 
 
 def learn_from(
@@ -80,30 +82,42 @@ def learn_from(
     """Learn from a column file to its end, or without end, saving the model every so often."""
     from adaptag.cli.progress import streaming
     from adaptag.corpus.columns import ColumnCorpus
+    from adaptag.training.interrupts import Interrupts
 
     if isinstance(format, str):
         raise ParameterError(f"a stream of {format} cannot be read; allowed: columns")
     begin, saved = time.perf_counter(), 0
     parts = ColumnCorpus.read_parts(data, format, PART, follow=follow)
-    with streaming(log) as tell:
+    interrupted = False
+    with streaming(log) as show:
         try:
             for part in parts:
                 trainer.learn(part)
                 done = trainer.progress.sentences
                 if done - saved >= every:
-                    trainer.model().save(model)
-                    saved = done
-                    tell(trainer.progress, saved=True)
+                    with Interrupts() as interrupts:
+                        trainer.model().save(model)
+                        saved = done
+                        show(trainer.progress, saved=True)
+                        interrupts.check()
                 else:
-                    tell(trainer.progress, saved=False)
+                    show(trainer.progress, saved=False)
         except KeyboardInterrupt:
-            say("interrupted: what was learned so far is kept")
+            interrupted = True
         progress = trainer.progress
+        if not progress.sentences and interrupted:
+            say("interrupted before anything was learned: no model was saved")
+            raise typer.Exit(INTERRUPTED)
         if progress.sentences > saved or not saved:
-            trainer.model().save(model)
-            tell(progress, saved=True)
+            with Interrupts():
+                trainer.model().save(model)
+            show(progress, saved=True)
     say(
         f"{model}: {progress.sentences:,} sentences, {progress.tokens:,} tokens, "
-        f"{progress.features:,} features, score before learning {progress.score.score:.2f}, "
-        f"{model.stat().st_size / 1e6:.1f} MB, {time.perf_counter() - begin:.2f} s"
+        f"{progress.features:,} features, {progress.score.metric} before learning "
+        f"{progress.score.score:.2f}, {model.stat().st_size / 1e6:.1f} MB, "
+        f"{time.perf_counter() - begin:.2f} s"
     )
+    if interrupted:
+        say(f"interrupted: what was learned so far is saved in {model}")
+        raise typer.Exit(INTERRUPTED)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+import warnings
+from typing import Annotated, TextIO
 
 import typer
 
@@ -18,8 +19,9 @@ from adaptag.cli.learn import learn
 from adaptag.cli.segment import segment
 from adaptag.cli.tag import tag
 from adaptag.cli.train import train
+from adaptag.cli.training import interruptible
 from adaptag.cli.tune import tune
-from adaptag.errors import AdaptagError
+from adaptag.errors import AdaptagError, CorpusWarning
 
 __all__ = ["app", "run"]
 
@@ -46,6 +48,26 @@ for command in COMMANDS:
     app.command()(command)
 app.add_typer(segment)
 app.add_typer(classify)
+for group in (app, segment, classify):
+    for registered in group.registered_commands:
+        assert registered.callback is not None
+        registered.name = registered.name or registered.callback.__name__.replace("_", "-")
+        registered.callback = interruptible(registered.callback)
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """Write what the library warns of as a note, and warnings of other packages as they are."""
+    if issubclass(category, CorpusWarning):
+        sys.stderr.write(f"note: {message}\n")
+    else:
+        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
 
 
 def _version(wanted: bool) -> None:
@@ -69,6 +91,7 @@ def main(
 
 def run() -> None:
     """Run the program; bad input ends it with a message and exit code 2."""
+    warnings.showwarning = _show_warning
     try:
         app()
     except AdaptagError as error:

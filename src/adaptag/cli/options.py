@@ -1,4 +1,4 @@
-"""Options that several subcommands share."""
+"""Options that several subcommands share and that are no settings."""
 
 from __future__ import annotations
 
@@ -7,85 +7,40 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from adaptag.features.template import presets
-from adaptag.training.algorithms import algorithms
-
 if TYPE_CHECKING:
     from adaptag.corpus.columns import ColumnFormat
 
 __all__ = [
-    "AlgorithmOption",
     "CommentOption",
-    "ConvergeOption",
     "DevOption",
     "DocstartOption",
-    "EdgeCutoffOption",
-    "EdgeShareOption",
-    "EveryOption",
-    "FollowOption",
     "FormatOption",
-    "HashBitsOption",
+    "JsonOption",
     "LegalOption",
     "LogOption",
-    "MaxFeaturesOption",
+    "MetricOption",
     "ModelOption",
-    "PassesOption",
-    "PatienceOption",
-    "RichEdgesOption",
-    "SeedOption",
+    "NewModelOption",
+    "OutputOption",
+    "SaveEveryOption",
     "SeparatorOption",
-    "TemplateOption",
     "file_format",
 ]
 
-EVERY = 10_000
+SAVE_EVERY = 10_000
 PANEL = "How the files are written"
-EDGES = "Rich edges"
 
 ModelOption = Annotated[Path, typer.Option("--model", "-m", help="The model file.")]
-TemplateOption = Annotated[
-    str | None,
+NewModelOption = Annotated[Path, typer.Option("--model", "-m", help="The model file to write.")]
+OutputOption = Annotated[
+    Path | None, typer.Option("--output", "-o", help="File to write; else standard output.")
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+SaveEveryOption = Annotated[
+    int,
     typer.Option(
-        "--template",
-        "-t",
-        help=f"Preset ({', '.join(presets())}) or CRF++ template file.",
-        show_default="general",
+        "--every", min=1, help="With a stream: save the model after this many sentences."
     ),
-]
-RichEdgesOption = Annotated[
-    bool,
-    typer.Option(
-        "--rich-edges",
-        help="Give all lines of the template edge weights too: one for every pair of labels.",
-        rich_help_panel=EDGES,
-    ),
-]
-EdgeCutoffOption = Annotated[
-    int, typer.Option(min=1, help="Rarer features get no edge weights.", rich_help_panel=EDGES)
-]
-EdgeShareOption = Annotated[
-    float,
-    typer.Option(
-        min=0,
-        max=1,
-        help="Only this share of the features, the most frequent.",
-        rich_help_panel=EDGES,
-    ),
-]
-HashBitsOption = Annotated[
-    int | None,
-    typer.Option(
-        min=1,
-        max=30,
-        help="Number features by hashes of so many bits: a model of fixed size, without names.",
-    ),
-]
-MaxFeaturesOption = Annotated[
-    int | None,
-    typer.Option(min=1, help="With a stream: leave out new features once there are so many."),
-]
-EveryOption = Annotated[
-    int, typer.Option(min=1, help="With a stream: save the model after so many sentences.")
 ]
 FollowOption = Annotated[
     bool,
@@ -111,38 +66,7 @@ CommentOption = Annotated[
 ]
 DocstartOption = Annotated[
     bool,
-    typer.Option(
-        "--skip-docstart",
-        help="Skip -DOCSTART- lines.",
-        rich_help_panel=PANEL,
-    ),
-]
-AlgorithmOption = Annotated[
-    str | None,
-    typer.Option(
-        "--algorithm",
-        "-a",
-        help=f"One of: {', '.join(algorithms())}. See: adaptag algorithms.",
-        show_default="adf",
-    ),
-]
-PassesOption = Annotated[
-    int | None,
-    typer.Option(min=1, help="Passes over the data at most.", show_default="the algorithm's own"),
-]
-PatienceOption = Annotated[
-    int, typer.Option(min=1, help="With --dev: stop after so many passes without progress.")
-]
-ConvergeOption = Annotated[
-    bool,
-    typer.Option(
-        "--converge",
-        help="Stop when the scores of five passes, on the development file or else on the "
-        "training file, differ by less than 0.01.",
-    ),
-]
-SeedOption = Annotated[
-    int | None, typer.Option(min=0, help="Order of the sentences.", show_default="1")
+    typer.Option("--skip-docstart", help="Skip -DOCSTART- lines.", rich_help_panel=PANEL),
 ]
 DevOption = Annotated[
     Path | None,
@@ -151,7 +75,15 @@ DevOption = Annotated[
 LogOption = Annotated[Path | None, typer.Option(help="Write JSON lines to this file.")]
 LegalOption = Annotated[
     str | None,
-    typer.Option(help="Rule out label sequences that are impossible in this scheme: bio, bioes."),
+    typer.Option(
+        help="Rule out label sequences that are impossible in the scheme of the training data "
+        "(auto), which is one of: iob1, bio, ioe2, bioes.",
+        show_default="all are possible",
+    ),
+]
+MetricOption = Annotated[
+    str,
+    typer.Option(help="Score F1 of chunks, or accuracy of tokens; auto: what most labels mark."),
 ]
 
 

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager, nullco
 from typing import TYPE_CHECKING, Any
 
 from adaptag.cli.output import say
-from adaptag.training.callbacks import Callback, PassReport
+from adaptag.training.callbacks import Callback, PassLines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,32 +19,32 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from adaptag.streams.trainer import Progress as StreamProgress
+    from adaptag.training.callbacks import PassReport
 
 __all__ = [
     "JsonLog",
-    "Lines",
+    "RunProgress",
     "TrainingBar",
-    "Watch",
     "byte_bar",
     "log_end",
+    "progress_callback",
+    "show_outcome",
     "streaming",
-    "tell_outcome",
-    "watched",
-    "watcher",
+    "training_callbacks",
     "working",
 ]
 
 
-def watcher() -> Lines | TrainingBar:
-    """Choose how to show training: a bar where a person looks, else lines."""
-    return TrainingBar() if sys.stderr.isatty() else Lines()
+def progress_callback() -> AbstractContextManager[Callback]:
+    """Choose how to show training: a bar where a person looks, else one line per pass."""
+    return TrainingBar() if sys.stderr.isatty() else nullcontext(PassLines())
 
 
 @contextmanager
-def watched(log: Path | None) -> Iterator[list[Callback]]:
+def training_callbacks(log: Path | None) -> Iterator[list[Callback]]:
     """Show training while it goes on, and write its log where one is wanted."""
     with ExitStack() as stack:
-        callbacks: list[Callback] = [stack.enter_context(watcher())]
+        callbacks: list[Callback] = [stack.enter_context(progress_callback())]
         if log:
             callbacks.append(stack.enter_context(JsonLog(log)))
         yield callbacks
@@ -57,19 +57,17 @@ def log_end(callbacks: Sequence[Callback], content: dict[str, Any]) -> None:
             callback.write("end", content)
 
 
-def tell_outcome(provenance: Mapping[str, Any]) -> None:
-    """Say whether training was interrupted, and which pass was best on development data."""
-    if provenance["stopped"] == "interrupt":
-        say("interrupted: the model reached so far is kept")
-    passes = provenance["passes"]
-    if passes and passes[0]["dev_score"] is not None:
-        best = provenance["best_pass"]
-        say(f"best development score {passes[best - 1]['dev_score']:.2f}, in pass {best}")
+def show_outcome(provenance: Mapping[str, Any]) -> None:
+    """Say which pass was best on development data."""
+    passes, best = provenance["passes"], provenance["best_pass"]
+    if passes and passes[-1]["dev_score"] is not None:
+        report = passes[best - 1]
+        say(f"best dev {report['dev_metric']} {report['dev_score']:.2f}, in pass {best}")
 
 
 @contextmanager
 def streaming(log: Path | None) -> Iterator[Callable[..., None]]:
-    """Show how a stream is learned: a line that changes where a person looks, else one a save."""
+    """Show how a stream is learned: a line that changes where a person looks, else one per save."""
     from rich.console import Console
 
     with ExitStack() as stack:
@@ -98,22 +96,6 @@ def streaming(log: Path | None) -> Iterator[Callable[..., None]]:
                 file.write("saved", figures)
 
         yield tell
-
-
-class Lines(Callback):
-    """One plain line a pass, on standard error."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def on_pass(self, history: Sequence[PassReport]) -> bool:
-        """Write the figures of the pass."""
-        report = history[-1]
-        sys.stderr.write(f"pass {report.number:3d}  {report.seconds:7.3f} s  {figures(report)}\n")
-        return False
 
 
 class TrainingBar(Callback):
@@ -155,12 +137,12 @@ class TrainingBar(Callback):
 
     def on_pass(self, history: Sequence[PassReport]) -> bool:
         """Show the figures of the pass."""
-        self.bar.update(self.task, done=history[-1].number, figures=figures(history[-1]))
+        self.bar.update(self.task, done=history[-1].number, figures=history[-1].figures())
         return False
 
 
 class JsonLog(Callback):
-    """JSON lines in a file: start, one a pass, end."""
+    """JSON lines in a file: start, one per pass, end."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -192,12 +174,6 @@ class JsonLog(Callback):
         self.file.flush()
 
 
-def figures(report: PassReport) -> str:
-    """Loss, expected accuracy and development score as text."""
-    text = f"loss {report.loss:8.4f}  accuracy {report.accuracy:5.2f}"
-    return text if report.dev_score is None else f"{text}  dev {report.dev_score:5.2f}"
-
-
 def working(text: str) -> AbstractContextManager[object]:
     """Show that something of unknown length goes on, where a person looks."""
     from rich.console import Console
@@ -222,7 +198,7 @@ def byte_bar(title: str) -> Progress:
     )
 
 
-class Watch(Callback):
+class RunProgress(Callback):
     """One line for each of several trainings, and its bar where a person looks.
 
     Args:

@@ -12,21 +12,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from adaptag.cli.options import (
-    EDGES,
-    AlgorithmOption,
-    ConvergeOption,
     DevOption,
-    EdgeCutoffOption,
-    EdgeShareOption,
+    JsonOption,
     LogOption,
     ModelOption,
-    PassesOption,
-    PatienceOption,
-    SeedOption,
+    NewModelOption,
+    OutputOption,
 )
 from adaptag.cli.output import output_stream, say
-from adaptag.cli.parameters import given_parameters, with_parameters
+from adaptag.cli.settings import given_parameters, with_settings
 from adaptag.errors import ParameterError
+from adaptag.features.settings import CharacterFeatures
+from adaptag.segmentation.settings import SegmenterSettings
+from adaptag.settings import split_options
+from adaptag.training.settings import TrainingSettings, parameter_names
 
 if TYPE_CHECKING:
     from adaptag.segmentation.new_words import Detection
@@ -48,7 +47,7 @@ DictionaryOption = Annotated[
     typer.Option(
         "--dictionary",
         "-d",
-        help="Your own words: one a line, behind it its weight or 'force'. Repeatable.",
+        help="Your own words: one per line, followed by its weight or 'force'. Repeatable.",
     ),
 ]
 ThreadsOption = Annotated[
@@ -57,105 +56,59 @@ ThreadsOption = Annotated[
 ThresholdOption = Annotated[
     float, typer.Option(min=0, max=1, help="The probability that a new word must exceed.")
 ]
-RoundsOption = Annotated[int, typer.Option(min=1, help="Segment at most so often.")]
+RoundsOption = Annotated[int, typer.Option(min=1, help="Maximum number of rounds.")]
 
 
 @segment.command()
-@with_parameters
+@with_settings(SegmenterSettings, CharacterFeatures, TrainingSettings, parameters=True)
 def train(
     data: Annotated[
         Path,
         typer.Argument(
-            metavar="TRAIN", help="Spaced text, a sentence a line (.gz, .xz; - for stdin)."
+            metavar="TRAIN", help="Spaced text, one sentence per line (.gz, .xz; - for stdin)."
         ),
     ],
-    model: Annotated[Path, typer.Option("--model", "-m", help="The model file to write.")],
+    model: NewModelOption,
     dev: DevOption = None,
-    tags: Annotated[
-        str, typer.Option(help="Tag set: bie, bies or bmes.", rich_help_panel="Features")
-    ] = "bie",
-    fold: Annotated[
-        str,
-        typer.Option(
-            help="How characters are seen: none, width (full-width as half-width), or types "
-            "(also all digits alike, all Latin letters alike). The text is never changed.",
-            rich_help_panel="Features",
-        ),
-    ] = "types",
-    cutoff: Annotated[
-        int,
-        typer.Option(
-            min=1, help="Leave out rarer characters, bigrams.", rich_help_panel="Features"
-        ),
-    ] = 1,
-    word_cutoff: Annotated[
-        int,
-        typer.Option(
-            min=0, help="Leave out rarer words; 0: no word features.", rich_help_panel="Features"
-        ),
-    ] = 3,
-    plain_edges: Annotated[
-        bool,
-        typer.Option("--plain-edges", help="No edge weights for features.", rich_help_panel=EDGES),
-    ] = False,
-    edge_cutoff: EdgeCutoffOption = 1,
-    edge_share: EdgeShareOption = 1.0,
-    algorithm: AlgorithmOption = None,
-    passes: PassesOption = None,
-    patience: PatienceOption = 5,
-    converge: ConvergeOption = False,
-    seed: SeedOption = None,
     log: LogOption = None,
-    **parameters: float | str | None,
+    **options: Any,
 ) -> None:
     """Train a segmenter on text with spaces between the words.
 
     Ctrl-C stops training and saves the model reached so far.
     """
-    from adaptag.cli.progress import log_end, tell_outcome, watched, working
-    from adaptag.corpus.segmented import SegmentedCorpus, tag_names
-    from adaptag.features.characters import CharacterFeatures
-    from adaptag.features.index import NO_LIMIT, EdgeLimit
+    from adaptag.cli.progress import working
+    from adaptag.cli.training import check_files, train_and_save
+    from adaptag.corpus.data import SEGMENTATION, corpus_of
     from adaptag.segmentation.segmenter import Segmenter
-    from adaptag.storage.files import check_writable
 
-    given = given_parameters(algorithm, parameters)
-    limit = EdgeLimit(edge_cutoff, edge_share)
-    if plain_edges and limit != NO_LIMIT:
-        raise ParameterError("--plain-edges leaves nothing for --edge-cutoff and --edge-share")
-    features = CharacterFeatures(fold, cutoff, word_cutoff, None if plain_edges else limit)
-    tag_names(tags)
-    for path in filter(None, [model, log]):
-        check_writable(path)
+    *groups, parameters = split_options(
+        options, SegmenterSettings, CharacterFeatures, TrainingSettings, also=parameter_names()
+    )
+    for group, given in zip((SegmenterSettings, CharacterFeatures), groups, strict=False):
+        group(**given).check()
+    parameters = given_parameters(options.get("algorithm"), parameters)
+    check_files({"--model": model, "--log": log}, {"TRAIN": data, "--dev": dev})
     begin = time.perf_counter()
     with working(f"reading {data}"):
-        corpus = SegmentedCorpus.read(data)
-        dev_corpus = None if dev is None else SegmentedCorpus.read(dev)
+        corpus = corpus_of(data, task=SEGMENTATION)
+        dev_corpus = None if dev is None else corpus_of(dev, task=SEGMENTATION)
     say(
         f"{len(corpus):,} sentences, {corpus.n_words:,} words, {corpus.n_characters:,} characters, "
         f"read in {time.perf_counter() - begin:.2f} s"
     )
-    with watched(log) as callbacks:
-        segmenter = Segmenter.train(
-            corpus,
-            dev=dev_corpus,
-            tags=tags,
-            features=features,
-            algorithm=algorithm or "adf",
-            passes=passes,
-            seed=1 if seed is None else seed,
-            converge=converge,
-            patience=patience,
-            callbacks=callbacks,
-            **given,
-        )
-        segmenter.save(model)
-        seconds = time.perf_counter() - begin
-        log_end(callbacks, {"seconds": seconds, **segmenter.provenance, "model": str(model)})
-    tell_outcome(segmenter.provenance)
-    say(
-        f"{model}: {segmenter.index.n_words:,} words, {segmenter.index.n_predicates:,} features, "
-        f"{model.stat().st_size / 1e6:.1f} MB, {seconds:.2f} s in all"
+    train_and_save(
+        lambda callbacks: Segmenter.train(
+            corpus, dev=dev_corpus, callbacks=callbacks, **{**options, **parameters}
+        ),
+        model,
+        log=log,
+        begin=begin,
+        provenance=lambda trained: trained.model_.provenance,
+        summary=lambda trained: (
+            f"{trained.model_.index.n_words:,} words, "
+            f"{trained.model_.index.n_predicates:,} features, "
+        ),
     )
 
 
@@ -163,14 +116,12 @@ def train(
 def cut(
     data: TextArgument,
     model: ModelOption,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; else standard output.")
-    ] = None,
+    output: OutputOption = None,
     dictionary: DictionaryOption = None,
     separator: Annotated[str, typer.Option(help="What to write between words.")] = " ",
     probabilities: Annotated[
         bool,
-        typer.Option("--probabilities", help="A word a line, a tab, the word's probability."),
+        typer.Option("--probabilities", help="One word per line, a tab, the word's probability."),
     ] = False,
     threads: ThreadsOption = None,
 ) -> None:
@@ -179,8 +130,10 @@ def cut(
     Files of any size are read in parts; lines may be of any length.
     """
     from adaptag.cli.progress import byte_bar
+    from adaptag.cli.training import check_files
     from adaptag.corpus.text import read_lines
 
+    check_files({"--output": output}, _inputs(data, model, dictionary))
     segmenter = _load(model, dictionary)
     size = data.stat().st_size if data.is_file() else None
     with output_stream(output) as out, byte_bar("cutting") as bar:
@@ -212,7 +165,7 @@ def _spaced_line(line: str, words: list[str], separator: str = " ") -> str:
 
 
 def _with_probabilities(segmenter: Segmenter, lines: list[str], threads: int | None) -> str:
-    """One word a line with its probability, an empty line behind each line of the text."""
+    """One word per line with its probability, an empty line after each line of the text."""
     out = []
     for line, words in zip(lines, segmenter.words_all(lines, threads), strict=True):
         kept = (word for word in words if not word.text.isspace())
@@ -245,7 +198,7 @@ def evaluate(
         bool, typer.Option("--new-words", help="With a model: find new words first.")
     ] = False,
     dictionary: DictionaryOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Write JSON.")] = False,
+    as_json: JsonOption = False,
 ) -> None:
     """Score a segmentation as the SIGHAN bakeoffs do: P, R, F1, OOV rate, OOV and IV recall."""
     from rich.console import Console
@@ -267,7 +220,7 @@ def evaluate(
         segmenter = _load(model, dictionary)
         texts = right.texts()
         found = segmenter.new_words(texts).segmentation if new_words else segmenter.cut_all(texts)
-        score = evaluate_segmentation(right.words(), found, segmenter.lexicon.__contains__)
+        score = evaluate_segmentation(right.words(), found, segmenter.lexicon_.__contains__)
     else:
         assert predicted is not None
         lexicon = word_list(_all_words(words) if words else [], fold or "none")
@@ -304,10 +257,12 @@ def new_words(
 
     from adaptag.cli.progress import working
     from adaptag.corpus.text import read_lines
-    from adaptag.storage.files import check_writable, replace_file
+    from adaptag.cli.training import check_files
+    from adaptag.storage.files import replace_file
 
-    for path in filter(None, [output, segmented]):
-        check_writable(path)
+    check_files(
+        {"--output": output, "--segmented": segmented}, _inputs(data, model, dictionary)
+    )
     segmenter = _load(model, dictionary)
     with working(f"searching {data}"):
         lines = list(io.StringIO("".join(line for part in read_lines(data) for line in part)))
@@ -344,6 +299,12 @@ def _new_words_table(found: Detection, show: int) -> Any:
             Text(word.text), f"{word.count:,}", f"{word.probability:.3f}", Text(word.example)
         )
     return table
+
+
+def _inputs(data: Path, model: Path, dictionaries: list[Path] | None) -> dict[str, Path]:
+    """The files that a command reads, by the options that name them."""
+    words = {f"--dictionary ({path})": path for path in dictionaries or []}
+    return {"TEXT": data, "--model": model, **words}
 
 
 def _load(model: Path, dictionaries: list[Path] | None) -> Segmenter:

@@ -1,4 +1,4 @@
-"""``adaptag tag``: columns in, the same columns with a label behind them out."""
+"""``adaptag tag``: columns in, the same columns and a label out."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from adaptag.cli.options import (
     DocstartOption,
     LegalOption,
     ModelOption,
+    OutputOption,
     SeparatorOption,
 )
 from adaptag.cli.output import output_stream
@@ -31,9 +32,7 @@ def tag(
         Path, typer.Argument(metavar="INPUT", help="Column file (.gz, .xz; - for stdin).")
     ],
     model: ModelOption,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; else standard output.")
-    ] = None,
+    output: OutputOption = None,
     marginals: Annotated[
         bool, typer.Option("--marginals", help="Add the label's probability, before the label.")
     ] = False,
@@ -55,12 +54,14 @@ def tag(
     Files of any size are read in parts. For a model of attributes only the labels are written.
     """
     from adaptag.cli.progress import byte_bar
+    from adaptag.cli.training import check_files
     from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
     from adaptag.decoding.model import Model
 
     if marginals and nbest > 1:
         raise ParameterError("--marginals and --nbest exclude each other")
-    written = ColumnFormat(separator, comment, skip_docstart)
+    check_files({"--output": output}, {"INPUT": data, "--model": model})
+    file_format = ColumnFormat(separator, comment, skip_docstart)
     tagger = Model.load(model)
     if tagger.index.template.attributes:
         if marginals or nbest > 1:
@@ -71,7 +72,7 @@ def tag(
     size = data.stat().st_size if data.is_file() else None
     with output_stream(output) as out, byte_bar("tagging") as bar:
         task = bar.add_task("", total=size)
-        for part in ColumnCorpus.read_parts(data, written):
+        for part in ColumnCorpus.read_parts(data, file_format):
             out.write(_tag_part(tagger, part, marginals, nbest, legal))
             bar.advance(task, len(part.text))
 
@@ -95,10 +96,10 @@ def _n_best_blocks(
     import numpy as np
 
     for sentence, (paths, scores) in enumerate(model.nbest_corpus(corpus, n, legal)):
-        one = corpus.sentence(sentence)
+        tokens = corpus.sentence(sentence)
         for rank, (path, p) in enumerate(zip(paths, np.exp(scores), strict=True)):
             yield f"# {rank} {p:.6f}\n".encode()
-            yield one.with_label(path, model.labels)
+            yield tokens.with_label(path, model.labels)
 
 
 def _tag_attributes(model: Model, data: Path, legal: str | None) -> bytes:

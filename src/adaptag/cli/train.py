@@ -4,41 +4,37 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from adaptag.cli.options import (
-    EVERY,
-    AlgorithmOption,
+    SAVE_EVERY,
     CommentOption,
-    ConvergeOption,
     DevOption,
     DocstartOption,
-    EdgeCutoffOption,
-    EdgeShareOption,
-    EveryOption,
     FollowOption,
     FormatOption,
-    HashBitsOption,
     LogOption,
-    MaxFeaturesOption,
-    PassesOption,
-    PatienceOption,
-    RichEdgesOption,
-    SeedOption,
+    NewModelOption,
+    SaveEveryOption,
     SeparatorOption,
-    TemplateOption,
     file_format,
 )
 from adaptag.cli.output import say
-from adaptag.cli.parameters import given_parameters, with_parameters
+from adaptag.cli.settings import given_parameters, with_settings
 from adaptag.errors import ParameterError
+from adaptag.features.settings import FeatureSettings
+from adaptag.settings import split_options
+from adaptag.streams.settings import StreamSettings
+from adaptag.training.settings import TaggingSettings, parameter_names
 
 __all__ = ["train"]
 
+STREAM_OPTIONS = ("template", "hash_bits", "algorithm", "legal")  # that --stream takes as well
 
-@with_parameters
+
+@with_settings(FeatureSettings, TaggingSettings, StreamSettings, parameters=True)
 def train(
     data: Annotated[
         Path,
@@ -47,27 +43,15 @@ def train(
             help="Labelled column file (.gz, .xz; - for stdin), or encoded dataset.",
         ),
     ],
-    model: Annotated[Path, typer.Option("--model", "-m", help="The model file to write.")],
-    template: TemplateOption = None,
+    model: NewModelOption,
     dev: DevOption = None,
-    algorithm: AlgorithmOption = None,
-    passes: PassesOption = None,
-    patience: PatienceOption = 5,
-    converge: ConvergeOption = False,
-    seed: SeedOption = None,
-    cutoff: Annotated[int, typer.Option(min=1, help="Leave out rarer features.")] = 1,
-    rich_edges: RichEdgesOption = False,
-    edge_cutoff: EdgeCutoffOption = 1,
-    edge_share: EdgeShareOption = 1.0,
-    hash_bits: HashBitsOption = None,
     stream: Annotated[
         bool,
         typer.Option(
             "--stream", help="Learn in one pass over a stream of any length; see adaptag learn."
         ),
     ] = False,
-    max_features: MaxFeaturesOption = None,
-    every: EveryOption = EVERY,
+    every: SaveEveryOption = SAVE_EVERY,
     follow: FollowOption = False,
     start: Annotated[
         Path | None,
@@ -75,7 +59,7 @@ def train(
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(help="Go on from this checkpoint, on the same data, for --passes more."),
+        typer.Option(help="Continue from this checkpoint, on the same data, for --passes more."),
     ] = None,
     checkpoint: Annotated[
         Path | None, typer.Option(help="Keep the state of training here, for --resume.")
@@ -85,96 +69,88 @@ def train(
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
-    **parameters: float | str | None,
+    **options: Any,
 ) -> None:
-    """Train a model on a column file: one token a line, the label in the last column.
+    """Train a model on a column file: one token per line, the label in the last column.
 
     Standard input is read to its end before training starts; with --stream it is learned as it
     comes in. Ctrl-C stops training and saves the model reached so far.
     """
     from adaptag import api
     from adaptag.cli.learn import learn_from
-    from adaptag.cli.progress import log_end, tell_outcome, watched, working
+    from adaptag.cli.progress import working
+    from adaptag.cli.training import check_files, train_and_save
     from adaptag.decoding.model import Model
-    from adaptag.storage.files import check_writable
     from adaptag.streams.trainer import StreamTrainer
 
-    written = file_format(format, separator, comment, skip_docstart)
-    given = given_parameters(algorithm, parameters)
-    for_all_data = {
-        "--dev": dev,
-        "--passes": passes,
-        "--converge": converge,
-        "--cutoff": cutoff != 1,
-        "--rich-edges": rich_edges,
-        "--edge-cutoff": edge_cutoff != 1,
-        "--edge-share": edge_share != 1,
-        "--seed": seed is not None,
-        "--from": start,
-        "--resume": resume,
-        "--checkpoint": checkpoint,
-    }
-    for_streams = {"--max-features": max_features, "--follow": follow, "--every": every != EVERY}
-    for option, wanted in (for_all_data if stream else for_streams).items():
-        if wanted:
-            raise ParameterError(f"{option} {'has no place with' if stream else 'needs'} --stream")
-    for path in filter(None, [model, log, checkpoint]):
-        check_writable(path)
+    file = file_format(format, separator, comment, skip_docstart)
+    features, training, streaming, parameters = split_options(
+        options, FeatureSettings, TaggingSettings, StreamSettings, also=parameter_names()
+    )
+    given = given_parameters(training.get("algorithm"), parameters)
+    _check_mode(
+        stream,
+        {**features, **training},
+        {"dev": dev, "from": start, "resume": resume, "checkpoint": checkpoint},
+        {**streaming, "follow": follow or None, "every": every if every != SAVE_EVERY else None},
+    )
+    template = features.get("template")
+    check_files(
+        {"--model": model, "--log": log, "--checkpoint": checkpoint},
+        {"TRAIN": data, "--dev": dev, "--template": template},
+    )
     if stream:
-        learn_from(
-            data,
-            model,
-            StreamTrainer(
-                template,
-                algorithm=algorithm,
-                max_features=max_features,
-                hash_bits=hash_bits,
-                parameters=given,
-            ),
-            format=written,
-            every=every,
-            follow=follow,
-            log=log,
+        trainer = StreamTrainer(
+            template,
+            algorithm=training.get("algorithm"),
+            hash_bits=features.get("hash_bits"),
+            legal=training.get("legal"),
+            parameters=given,
+            **streaming,
         )
+        learn_from(data, model, trainer, format=file, every=every, follow=follow, log=log)
         return
     origin = None if start is None else Model.load(start)
     begin = time.perf_counter()
     with working(f"reading {data}"):
-        dataset = api.encode(
-            data,
-            template=template,
-            cutoff=cutoff,
-            rich_edges=rich_edges,
-            edge_cutoff=edge_cutoff,
-            edge_share=edge_share,
-            hash_bits=hash_bits,
-            start=origin,
-            format=written,
-        )
-    encoded = time.perf_counter()
+        dataset = api.encode(data, start=origin, format=file, **features)
     say(
         f"{len(dataset):,} sentences, {dataset.n_tokens:,} tokens, "
         f"{len(dataset.label_names)} labels, {dataset.index.n_predicates:,} features, "
-        f"read in {encoded - begin:.2f} s"
+        f"read in {time.perf_counter() - begin:.2f} s"
     )
-    with watched(log) as callbacks:
-        result = api.train(
+    train_and_save(
+        lambda callbacks: api.train(
             dataset,
             dev=dev,
-            algorithm=algorithm,
-            passes=passes,
-            patience=patience,
-            converge=converge,
-            seed=seed,
             start=origin,
             resume=resume,
             checkpoint=checkpoint,
-            format=written,
+            format=file,
             callbacks=callbacks,
+            **training,
             **given,
-        )
-        result.save(model)
-        seconds = time.perf_counter() - begin
-        log_end(callbacks, {"seconds": seconds, **result.provenance, "model": str(model)})
-    tell_outcome(result.provenance)
-    say(f"{model}: {model.stat().st_size / 1e6:.1f} MB, {seconds:.2f} s in all")
+        ),
+        model,
+        log=log,
+        begin=begin,
+        provenance=lambda trained: trained.provenance,
+        summary=lambda _: "",
+    )
+
+
+def _check_mode(
+    stream: bool,
+    settings: dict[str, Any],
+    for_all_data: dict[str, Any],
+    for_streams: dict[str, Any],
+) -> None:
+    """Refuse options of training on all data with ``--stream``, and the other way round."""
+    refused = for_streams
+    if stream:
+        others = {name: value for name, value in settings.items() if name not in STREAM_OPTIONS}
+        refused = {**others, **for_all_data}
+    for name, value in refused.items():
+        if value is not None:
+            how = "cannot be combined with" if stream else "needs"
+            raise ParameterError(f"--{name.replace('_', '-')} {how} --stream")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -11,7 +12,7 @@ import numpy as np
 from adaptag._native import core
 from adaptag.corpus.labels import GivenLabels
 from adaptag.corpus.offsets import items_of
-from adaptag.errors import CorpusError, ParameterError, unknown
+from adaptag.errors import CorpusError, CorpusWarning, ParameterError, unknown
 from adaptag.storage.files import open_bytes, read_bytes, shown
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnCorpus", "ColumnFormat"]
 
+DOCSTART = b"-DOCSTART-"
 WAIT = 0.2  # seconds until a file is looked at again
 SEPARATORS = {"auto": "", "tab": "\t", "space": " "}
 
@@ -56,11 +58,13 @@ class _Reader:
         self.format = format or ColumnFormat()
         self.name = name
         self.separator = SEPARATORS[self.format.separator]
+        self.warned = False
         self.part = (1, 0, 0)  # the next line's number; columns and number of the first data line
 
     def read(self, data: bytes) -> ColumnCorpus:
         text = np.frombuffer(data, np.uint8)
         line, columns, _ = self.part
+        self._warn_of_docstart(data, line)
         try:
             cells, sentences, lines, self.separator, data_line = core.read_columns(
                 text,
@@ -75,6 +79,20 @@ class _Reader:
         columns = cells.shape[1] if len(cells) else columns
         self.part = (line + data.count(b"\n"), columns, data_line)
         return ColumnCorpus(self.name, text, cells, sentences, lines)
+
+
+    def _warn_of_docstart(self, data: bytes, first_line: int) -> None:
+        """Say once that lines between documents are taken for sentences."""
+        place = -1 if self.warned or self.format.skip_docstart else data.find(DOCSTART)
+        if place == 0 or (place > 0 and data[place - 1 : place] == b"\n"):
+            self.warned = True
+            line = first_line + data.count(b"\n", 0, place)
+            warnings.warn(
+                f"{self.name}:{line}: -DOCSTART- is read as a token; --skip-docstart, or "
+                "ColumnFormat(skip_docstart=True), skips such lines",
+                CorpusWarning,
+                stacklevel=2,
+            )
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag.corpus.attributes import AttributeCorpus
+from adaptag.corpus.settings import DocumentFormat
 from adaptag.corpus.text import read_lines
 from adaptag.errors import CorpusError, ParameterError
-from adaptag.settings import Settings, setting
+from adaptag.settings import AUTO
 from adaptag.storage.files import shown
 
 if TYPE_CHECKING:
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from adaptag.storage.files import Source
 
 __all__ = [
-    "AUTO",
-    "FORMATS",
-    "DocumentFormat",
     "Documents",
     "parse",
     "read_documents",
@@ -41,8 +39,6 @@ __all__ = [
     "tokenise",
 ]
 
-AUTO = "auto"
-FORMATS = ("svmlight", "counts", "text")
 LABEL = "#label#:"
 EXAMPLES = {
     "svmlight": "label index:value …",
@@ -65,48 +61,24 @@ UNSPACED = (
 ASCII_TOKEN = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|\S")  # what _token() finds there, faster
 
 
-@dataclass(kw_only=True)
-class DocumentFormat(Settings):
-    """How documents are written, and how they become features."""
-
-    format: str = setting(
-        AUTO,
-        "Format of the documents: svmlight (label index:value …), counts (feature:count … "
-        "#label#:label), text (label<TAB>text), or auto: what the first line looks like.",
-        " | ".join((AUTO, *FORMATS)),
-        panel="Features",
-    )
-    bigrams: bool = setting(
-        True,
-        "With text: make features of pairs of neighbouring words too.",
-        flag="--bigrams/--no-bigrams",
-        panel="Features",
-    )
-    binary: bool | None = setting(
-        None,
-        "Give every feature that occurs the value 1, or the number of its occurrences (or its "
-        "value).",
-        flag="--binary/--counts",
-        default_text="binary with text, else as written",
-        panel="Features",
-    )
-
-    def resolved(self, lines: Sequence[str], where: str, first: int = 1) -> DocumentFormat:
-        """The format without ``auto``; as it was where no line shows it."""
-        name = self.format
+def resolve_format(
+    wanted: DocumentFormat, lines: Sequence[str], where: str, first: int = 1
+) -> DocumentFormat:
+    """The format without ``auto``; as it was where no line shows it."""
+    name = wanted.format
+    if name == AUTO:
+        found = next(((k, x) for k, x in enumerate(lines, first) if not _comment(x)), None)
+        if found is None:
+            return wanted
+        name = _format_of(found[1]) or AUTO
         if name == AUTO:
-            found = next(((k, x) for k, x in enumerate(lines, first) if not _comment(x)), None)
-            if found is None:
-                return self
-            name = _format_of(found[1]) or AUTO
-            if name == AUTO:
-                raise CorpusError(
-                    f"{where}:{found[0]}: the line is in none of the formats svmlight "
-                    f"({EXAMPLES['svmlight']}), counts ({EXAMPLES['counts']}) and text "
-                    f"({EXAMPLES['text']})"
-                )
-        binary = name == "text" if self.binary is None else self.binary
-        return DocumentFormat(format=name, bigrams=self.bigrams, binary=binary)
+            raise CorpusError(
+                f"{where}:{found[0]}: the line is in none of the formats svmlight "
+                f"({EXAMPLES['svmlight']}), counts ({EXAMPLES['counts']}) and text "
+                f"({EXAMPLES['text']})"
+            )
+    binary = name == "text" if wanted.binary is None else wanted.binary
+    return DocumentFormat(format=name, bigrams=wanted.bigrams, binary=binary)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,7 +159,7 @@ def read_documents(
     """
     name, parts = shown(path), []
     for first, lines in _line_parts(path):
-        written = written.resolved(lines, name, first)
+        written = resolve_format(written, lines, name, first)
         if written.format != AUTO:
             parts.append(parse(lines, written, name, first))
     corpus = _join(parts, name)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,37 +19,32 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from adaptag.corpus.labels import NO_LABEL, known_sentences, number_sequences
-from adaptag.dataset.encoded import Examples
-from adaptag.decoding.model import Model
+from adaptag.api import tagging_job
+from adaptag.corpus.data import corpus_of
+from adaptag.corpus.labels import NO_LABEL
+from adaptag.corpus.transitions import SEEN
+from adaptag.dataset.encoded import Dataset
 from adaptag.errors import CorpusError, ParameterError, unknown
-from adaptag.estimators.parameters import given_parameters
-from adaptag.estimators.sequences import (
+from adaptag.estimators.parameters import EstimatorSettings
+from adaptag.estimators.weights import (
     BALANCED,
     checked_weights,
-    corpus_of_sequences,
-    listed,
     weighted_sequences,
     with_class_weights,
 )
-from adaptag.estimators.transitions import SCHEMES, SEEN, allowed_transitions
-from adaptag.evaluation import evaluate_ids
-from adaptag.features.index import EdgeLimit, FeatureIndex, check_cutoff
-from adaptag.features.template import Template
+from adaptag.features.index import template_for
+from adaptag.features.settings import FeatureSettings
 from adaptag.streams.trainer import StreamTrainer
 from adaptag.training.algorithms import algorithm as find_algorithm
-from adaptag.training.callbacks import EarlyStopping
-from adaptag.training.loop import fit as fit_weights
+from adaptag.training.settings import TaggingSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    from adaptag.decoding.model import Segment
     from adaptag.corpus.data import Corpus
-    from adaptag.storage.files import PathLike
-    from adaptag.settings import Value
+    from adaptag.decoding.model import Model, Segment
 
     Sequences = Sequence[Sequence[Any]]
     Labels = Sequence[Sequence[str | None]]
@@ -56,7 +52,8 @@ if TYPE_CHECKING:
 __all__ = ["CRF"]
 
 
-class CRF(BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False, kw_only=True)
+class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[misc]
     """A linear-chain CRF over sequences of features, trained by any of adaptag's algorithms.
 
     ``X`` is a list of sequences. Without a template, each position is a dictionary of features
@@ -65,65 +62,25 @@ class CRF(BaseEstimator):  # type: ignore[misc]
     a tuple of columns. ``y`` holds a list of labels for each sequence; None stands for a label that
     is not known, and the likelihood of the others is trained.
 
+    The arguments are the settings of [features](guide/settings.md) and of
+    [training](guide/settings.md), and these:
+
     Args:
-        algorithm: one of ``adaptag.algorithms()``.
-        passes: passes over the data at most; the algorithm's own number unless given.
-        template: a preset's name, a file, or the text of a template, for tokens.
-        cutoff: features that occur less often are left out.
-        rich_edges: give all features edge weights too: one for every pair of labels.
-        transitions: which labels may follow each other: ``bio`` or ``bioes`` (what the scheme
-            allows), ``seen`` (in the training data), or pairs of labels, with None for the outside
-            of a sequence where it matters. All unless given.
-        class_weight: weights of the labels, or ``balanced``; that of a sequence is the mean over
+        random_state: Seed of the order of sequences, or a NumPy random state.
+        legal: Which labels may follow each other: ``auto`` (what the scheme of the training data
+            allows), a scheme by its name, ``seen`` (in the training data), or pairs of labels, with
+            None for the outside of a sequence where it matters. All unless given.
+        class_weight: Weights of the labels, or ``balanced``; that of a sequence is the mean over
             its labels.
-        patience: with development data, stop when its score has not risen for so many passes.
-        max_features: with ``partial_fit``: features at most.
-        random_state: seed of the order of sequences.
-        rate: learning rate, or ``auto``. This and the following are the algorithm's own
-            parameters; None stands for its default.
-        sigma: standard deviation of the Gaussian prior (L2).
-        l1: strength of the L1 penalty.
-        batch: sequences in a mini-batch.
-        parameters: further parameters of the algorithm, by name.
+        max_features: With ``partial_fit``: the maximum number of features.
 
     Attributes:
-        n_iter_: passes that were made.
+        n_iter_: The number of passes that were made.
     """
 
-    def __init__(
-        self,
-        algorithm: str = "adf",
-        *,
-        passes: int | None = None,
-        template: str | PathLike | Template | None = None,
-        cutoff: int = 1,
-        rich_edges: bool = False,
-        transitions: str | Iterable[tuple[str | None, str | None]] | None = None,
-        class_weight: Mapping[str, float] | str | None = None,
-        patience: int = 5,
-        max_features: int | None = None,
-        random_state: int | np.random.RandomState | None = None,
-        rate: float | str | None = None,
-        sigma: float | None = None,
-        l1: float | None = None,
-        batch: int | None = None,
-        parameters: Mapping[str, Value] | None = None,
-    ) -> None:
-        self.algorithm = algorithm
-        self.passes = passes
-        self.template = template
-        self.cutoff = cutoff
-        self.rich_edges = rich_edges
-        self.transitions = transitions
-        self.class_weight = class_weight
-        self.patience = patience
-        self.max_features = max_features
-        self.random_state = random_state
-        self.rate = rate
-        self.sigma = sigma
-        self.l1 = l1
-        self.batch = batch
-        self.parameters = parameters
+    legal: str | Iterable[tuple[str | None, str | None]] | None = None
+    class_weight: Mapping[str, float] | str | None = None
+    max_features: int | None = None
 
     def fit(
         self,
@@ -136,71 +93,36 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """Train.
 
         Args:
-            X: the sequences.
-            y: their labels.
-            X_dev: development data: scored after each pass, and the best pass is kept.
-            y_dev: its labels.
-            sample_weight: a weight for each sequence; those of weight 0 are left out.
+            X: The sequences.
+            y: Their labels.
+            X_dev: Development data: scored after each pass, and the best pass is kept.
+            y_dev: Its labels.
+            sample_weight: A weight for each sequence; those of weight 0 are left out.
         """
         X, y, given_weights = weighted_sequences(X, y, sample_weight)
         if (X_dev is None) != (y_dev is None):
             raise ParameterError("X_dev and y_dev go together")
-        corpus = self._corpus(X)
-        codes, names = number_sequences(y, corpus.sentences)
-        if not names:
-            raise CorpusError("y holds no label that is known")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        settings = self.training_settings(TaggingSettings, seed, legal=self.legal)
+        dataset = Dataset.build(self._corpus(X, y), FeatureSettings.taken_from(self))
+        weights = self._weights(given_weights, dataset)
+        dev = None if X_dev is None else self._corpus(X_dev, y_dev)
+        job = tagging_job(replace(dataset, weights=weights), settings, dev=dev)
+        self._model: Model | None = job.run()
+        self._stream: StreamTrainer | None = None
+        self.n_iter_ = len(job.result.history)
+        return self
+
+    def _weights(
+        self, given: NDArray[np.float64] | None, dataset: Dataset
+    ) -> NDArray[np.float32] | None:
+        names = dataset.label_names
         if isinstance(self.class_weight, Mapping) and not set(names) <= set(self.class_weight):
             for name in self.class_weight:
                 if name not in names:  # a slip, as others have no weight
                     raise ParameterError(f"class_weight: {unknown('label', str(name), names)}")
-        check_cutoff("cutoff", self.cutoff)
-        template = self._template(corpus)
-        index, encoded = FeatureIndex.build(corpus, template, self.cutoff, EdgeLimit())
-        legal = allowed_transitions(self.transitions, names, codes, encoded.sentences)
-        examples = Examples(
-            index,
-            encoded,
-            codes,
-            tuple(names),
-            weights=with_class_weights(
-                given_weights, self.class_weight, codes, encoded.sentences, names
-            ),
-            legal=legal,
-        )
-        score = None
-        if X_dev is not None and y_dev is not None:
-            dev = self._corpus(X_dev)
-            dev_codes, dev_names = number_sequences(listed(y_dev, "y_dev"), dev.sentences, names)
-            dev_encoded = index.encode(dev)
-            tokens, starts = known_sentences(dev_codes, dev.sentences)
-            if not len(tokens):
-                raise CorpusError("y_dev holds no sequence whose labels are all known")
-
-            def score(flat: NDArray[np.float32]) -> float:
-                best = Model(tuple(names), index, flat, legal=legal).tag_encoded(dev_encoded)
-                return evaluate_ids(dev_codes[tokens], best[tokens], starts, dev_names).score
-
-        result = fit_weights(
-            examples,
-            algorithm_name=self.algorithm,
-            parameters=self._given(),
-            passes=self.passes,
-            seed=int(check_random_state(self.random_state).randint(2**31 - 1)),
-            score=score,
-            callbacks=[] if score is None else [EarlyStopping(self.patience)],
-        )
-        provenance = {
-            "sentences": len(examples),
-            "tokens": examples.n_tokens,
-            "cutoff": self.cutoff,
-            **result.provenance(),
-        }
-        self._model: Model | None = Model(
-            tuple(names), index, result.weights, provenance, legal=legal
-        )
-        self._stream: StreamTrainer | None = None
-        self.n_iter_ = len(result.history)
-        return self
+        offsets = dataset.encoded.sentences
+        return with_class_weights(given, self.class_weight, dataset.labels, offsets, names)
 
     def _streams(self) -> bool:
         return find_algorithm(self.algorithm).streams
@@ -215,26 +137,28 @@ class CRF(BaseEstimator):  # type: ignore[misc]
             sample_weight: a weight for each sequence; those of weight 0 are left out.
         """
         X, y, weights = weighted_sequences(X, y, sample_weight)
-        if not isinstance(self.transitions, str | None) or self.transitions == SEEN:
-            raise ParameterError(f"partial_fit: transitions must be one of {', '.join(SCHEMES)}")
+        if not isinstance(self.legal, str | None) or self.legal == SEEN:
+            raise ParameterError("partial_fit: legal must be the name of a scheme, or auto")
         if self.class_weight == BALANCED:
             raise ParameterError("partial_fit: class_weight must be a dictionary, not 'balanced'")
-        corpus = self._corpus(X)
+        corpus = self._corpus(X, y)
         stream: StreamTrainer | None = getattr(self, "_stream", None)
         settings: dict[str, Any] = {
             "algorithm": self.algorithm,
             "max_features": self.max_features,
-            "legal": self.transitions,
-            "parameters": self._given(),
+            "legal": self.legal,
+            "parameters": self.given_parameters() or None,
         }
         if stream is None or any(getattr(stream, name) != settings[name] for name in settings):
-            start = self.model_ if hasattr(self, "_model") else self._template(corpus)
+            features = FeatureSettings.taken_from(self)
+            start = self.model_ if hasattr(self, "_model") else template_for(corpus, features)
             stream = StreamTrainer(start, **settings)
-        codes, names = number_sequences(y, corpus.sentences, stream.labels)
+        codes, names = corpus.number_labels(stream.labels)
         stream.learn(
             corpus,
-            y,
-            with_class_weights(weights, self.class_weight, codes, corpus.sentences, names),
+            weights=with_class_weights(
+                weights, self.class_weight, codes, corpus.sentences, names
+            ),
         )
         self._stream, self._model = stream, None
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1
@@ -302,7 +226,7 @@ class CRF(BaseEstimator):  # type: ignore[misc]
         """Give the share of labels that are right; those that are not known do not count."""
         model = self.model_
         corpus = self._corpus(X)
-        codes, _ = number_sequences(listed(y, "y"), corpus.sentences, model.labels)
+        codes, _ = self._corpus(X, y).number_labels(model.labels)
         weights = np.ones(len(corpus))
         if sample_weight is not None:
             weights = checked_weights(sample_weight, len(corpus))
@@ -348,24 +272,10 @@ class CRF(BaseEstimator):  # type: ignore[misc]
 
     # ---- how --------------------------------------------------------------------------------
 
-    def _corpus(self, X: Sequences) -> Corpus:
-        return corpus_of_sequences(X, tokens=self.template is not None)
-
-    def _template(self, corpus: Corpus) -> Template:
-        if self.template is None:
-            chosen = Template.for_attributes()
-        else:
-            columns = getattr(corpus, "n_columns", 0)
-            chosen = Template.load(self.template, columns)
-            chosen.check_columns(columns, "X")
-        return chosen.rich() if self.rich_edges else chosen
-
-    def _given(self) -> dict[str, Value]:
-        return given_parameters(
-            self.algorithm,
-            {"rate": self.rate, "sigma": self.sigma, "l1": self.l1, "batch": self.batch},
-            self.parameters,
-        )
+    def _corpus(self, X: Sequences, y: Labels | None = None) -> Corpus:
+        tokens = self.template is not None
+        corpus: Corpus = corpus_of(X, y, tokens=tokens, labelled=y is not None)
+        return corpus
 
 
 def _split(items: list[Any], offsets: NDArray[np.int64]) -> list[list[Any]]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,90 +23,54 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from adaptag._native import core
 from adaptag.dataset.matrix import matrix_examples, merge_equal
-from adaptag.estimators.parameters import given_parameters
+from adaptag.estimators.parameters import EstimatorSettings
+from adaptag.settings import positional
 from adaptag.training.algorithms import algorithm as find_algorithm
-from adaptag.training.callbacks import Callback, EarlyStopping
-from adaptag.training.loop import fit as fit_weights
+from adaptag.training.job import TrainingJob
 from adaptag.training.online import PASS_SIZE, Trainer
+from adaptag.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
     from adaptag.dataset.encoded import Examples
-    from adaptag.settings import Value
 
 __all__ = ["MaxEntClassifier"]
 
 
-class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+@dataclass(eq=False, repr=False, kw_only=True)
+class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # type: ignore[misc]
     """Maximum entropy (multinomial logistic regression), trained by any of adaptag's algorithms.
 
     A sample is a sentence of one token, so every algorithm of the package serves: ``lbfgs``, the
     default, finds the optimum; ``adf`` comes close to it in a few passes over large data.
 
+    The arguments are the settings of [training](guide/settings.md), and these:
+
     Args:
-        algorithm: one of ``adaptag.algorithms()``.
-        passes: passes over the data at most; the algorithm's own number unless given.
-        fit_intercept: whether there is an intercept. It is regularised like the other weights.
-        class_weight: weights of the classes, or ``balanced``.
-        early_stopping: hold out a part of the training data, keep the pass that is best on it, and
-            stop when its accuracy has not risen for ``patience`` passes.
-        validation_fraction: the part to hold out.
-        patience: see ``early_stopping``.
-        warm_start: start from the weights of the last ``fit``.
-        random_state: seed of the order of samples and of what is held out.
-        rate: learning rate, or ``auto``. This and the following are the algorithm's own
-            parameters; None stands for its default.
-        sigma: standard deviation of the Gaussian prior (L2).
-        l1: strength of the L1 penalty.
-        batch: samples in a mini-batch.
-        parameters: further parameters of the algorithm, by name.
+        algorithm: One of ``adaptag.algorithms()``.
+        random_state: Seed of the order of samples and of what is held out, or a NumPy random state.
+        fit_intercept: Whether there is an intercept. It is regularised like the other weights.
+        class_weight: Weights of the classes, or ``balanced``.
+        early_stopping: Hold out a part of the training data, keep the pass that is best on it, and
+            stop after ``patience`` passes without improvement.
+        validation_fraction: The part to hold out.
+        warm_start: Start from the weights of the last ``fit``.
 
     Attributes:
-        classes_: the classes, sorted.
-        coef_: weights ``[1, F]`` for two classes, else ``[Y, F]``.
-        intercept_: ``[1]`` or ``[Y]``.
-        n_iter_: passes that were made.
-        n_features_in_: F.
+        classes_: The classes, sorted.
+        n_iter_: The number of passes that were made.
+        n_features_in_: The number of features, F.
     """
 
-    _weights: NDArray[np.float32] | None  # [F + 1, W] as the core keeps them
-    _trainer_state: dict[str, NDArray[Any]] | None  # what partial_fit goes on with
-
-    def __init__(
-        self,
-        algorithm: str = "lbfgs",
-        *,
-        passes: int | None = None,
-        fit_intercept: bool = True,
-        class_weight: Mapping[Any, float] | str | None = None,
-        early_stopping: bool = False,
-        validation_fraction: float = 0.1,
-        patience: int = 5,
-        warm_start: bool = False,
-        random_state: int | np.random.RandomState | None = None,
-        rate: float | str | None = None,
-        sigma: float | None = None,
-        l1: float | None = None,
-        batch: int | None = None,
-        parameters: Mapping[str, Value] | None = None,
-    ) -> None:
-        self.algorithm = algorithm
-        self.passes = passes
-        self.fit_intercept = fit_intercept
-        self.class_weight = class_weight
-        self.early_stopping = early_stopping
-        self.validation_fraction = validation_fraction
-        self.patience = patience
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.rate = rate
-        self.sigma = sigma
-        self.l1 = l1
-        self.batch = batch
-        self.parameters = parameters
+    algorithm: str = positional(EstimatorSettings, "algorithm", default="lbfgs")
+    fit_intercept: bool = True
+    class_weight: Mapping[Any, float] | str | None = None
+    early_stopping: bool = False
+    validation_fraction: float = 0.1
+    warm_start: bool = False
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MaxEntClassifier:
         """Train on an array, a sparse matrix (CSR is used in place) or a list of dictionaries."""
@@ -122,40 +88,23 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if len(kept) < len(weights):
             X, codes, weights = X[kept], codes[kept], weights[kept]
         self.classes_ = classes
-        rules: list[Callback] = []
-        score = None
+        settings = self.training_settings(TrainingSettings, seed)
+        scorer = None
         if self.early_stopping:
             train, held_out = train_test_split(
                 np.arange(len(codes)), test_size=self.validation_fraction, random_state=seed
             )
-            dev_X, dev_codes, dev_weights = X[held_out], codes[held_out], weights[held_out]
+            scorer = _SampleScorer(self, X[held_out], codes[held_out], weights[held_out])
             X, codes, weights = X[train], codes[train], weights[train]
-            rules.append(EarlyStopping(self.patience))
-
-            def score(flat: NDArray[np.float32]) -> float:
-                self._keep(flat)
-                right = self._decide(dev_X).argmax(axis=1) == dev_codes
-                return float(100 * np.average(right, weights=dev_weights))
-
-        if not self._online():
+        if not settings.chosen.online:
             X, codes, weights = merge_equal(X, codes, weights)
-        result = fit_weights(
-            self._examples(X, codes, weights),
-            algorithm_name=self.algorithm,
-            parameters=self._given(),
-            passes=self.passes,
-            seed=seed,
-            start=start,
-            score=score,
-            callbacks=rules,
-        )
-        self._keep(result.weights)
-        self.n_iter_ = len(result.history)
-        self._trainer_state = None
+        examples = self._examples(X, codes, weights)
+        job = TrainingJob(examples, settings, lambda flat, _: flat, scorer, start)
+        self._set_weights(job.run())
+        self._stream = None
+        self.n_iter_ = len(job.result.history)
+        self._all_coefficients()  # now, as predicting must not change the estimator
         return self
-
-    def _online(self) -> bool:
-        return find_algorithm(self.algorithm).online
 
     def _streams(self) -> bool:
         return find_algorithm(self.algorithm).streams
@@ -187,8 +136,8 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 raise ValueError("classes must be given in the first call of partial_fit")
             self.classes_ = np.unique(classes)
             self.n_iter_ = 0
-            self._weights = None
-            self._trainer_state = None
+            self._set_weights(None)
+            self._stream = None
         elif classes is not None and not np.array_equal(np.unique(classes), self.classes_):
             raise ValueError(f"classes are not those of the first call: {self.classes_.tolist()}")
         codes = np.searchsorted(self.classes_, y)
@@ -197,23 +146,31 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError(f"y holds a class that is not among {self.classes_.tolist()}")
         if self.class_weight is not None:
             weights = weights * compute_sample_weight(self.class_weight, y)
-        trainer = Trainer(
-            self._examples(X, codes, weights),
-            find_algorithm(self.algorithm),
-            self._given(),
-            pass_size=PASS_SIZE,
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        settings = self.training_settings(TrainingSettings, seed)
+        order = np.random.default_rng(seed + self.n_iter_).permutation(len(codes))
+        self._trainer_for(X[:1], settings).run_on(
+            self._examples(X[order], codes[order], weights[order])
         )
-        if self._trainer_state is not None:
-            trainer.restore(self._trainer_state)
-        elif self._weights is not None:
-            trainer.weights[:] = self._weights
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1)) + self.n_iter_
-        order = np.random.default_rng(seed).permutation(len(codes)).astype(np.uint32)
-        trainer.run(order)
-        self._trainer_state = trainer.arrays()
-        self._keep(trainer.current_weights())
+        self._set_weights(None)
         self.n_iter_ += 1
         return self
+
+    def _trainer_for(self, X: Any, settings: TrainingSettings) -> Trainer:
+        """The trainer that the calls of ``partial_fit`` share, as long as the settings stay."""
+        key = (settings.algorithm, settings.values())
+        stream: tuple[Any, Trainer | None, Any] | None = getattr(self, "_stream", None)
+        if stream is not None and stream[0] == key and stream[1] is not None:
+            return stream[1]
+        weights = None if stream is None and self._weights is None else self._flat()
+        layout = self._examples(X, np.zeros(1, np.intp), np.ones(1))
+        trainer = Trainer(layout, settings.chosen, settings.parameters or {}, pass_size=PASS_SIZE)
+        if stream is not None and stream[0] == key and stream[2] is not None:
+            trainer.restore(stream[2])
+        elif weights is not None:
+            trainer.weights[:] = weights
+        self._stream = (key, trainer, None)
+        return trainer
 
     def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Scores of the classes ``[N, Y]``; for two classes ``[N]``, positive for the second."""
@@ -239,10 +196,6 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.log(self.predict_proba(X))
 
     # ---- how --------------------------------------------------------------------------------
-
-    def _given(self) -> dict[str, Value]:
-        own = {"rate": self.rate, "sigma": self.sigma, "l1": self.l1, "batch": self.batch}
-        return given_parameters(self.algorithm, own, self.parameters)
 
     def _check(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool
@@ -273,32 +226,58 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return matrix_examples(X, codes, weights, len(self.classes_), intercept=self.fit_intercept)
 
     def _start(self, classes: NDArray[Any], width: int) -> NDArray[np.float32] | None:
-        if not self.warm_start or not hasattr(self, "_weights") or self._weights is None:
+        if not self.warm_start or not hasattr(self, "classes_"):
             return None
         same = np.array_equal(classes, self.classes_)
         if not same or len(self._rows()) != width + self.fit_intercept:
             return None
+        return self._flat()
+
+    def _flat(self) -> NDArray[np.float32]:
+        """The weights as the core keeps them, ``[(F + 1) · W]``."""
+        if self._weights is None:
+            assert self._stream is not None
+            assert self._stream[1] is not None
+            self._weights = self._stream[1].current_weights()
         return self._weights
 
     def _rows(self) -> NDArray[np.float32]:
-        assert self._weights is not None
         n_classes = len(self.classes_)
         width = core.Layout(n_classes, 1, 0, 0).width
-        return self._weights.reshape(-1, width)[:, :n_classes]
+        return self._flat().reshape(-1, width)[:, :n_classes]
 
-    def _keep(self, flat: NDArray[np.float32]) -> None:
+    def _set_weights(self, flat: NDArray[np.float32] | None) -> None:
+        """Take new weights; None: those of the trainer, computed when they are asked for."""
         self._weights = flat
-        rows = self._rows()
-        if len(self.classes_) == 2:
-            rows = rows[:, 1:] - rows[:, :1]
-        rows = rows.astype(np.float64).T  # [Y, F + 1], or [1, F + 1]
-        n = rows.shape[1] - self.fit_intercept
-        self.coef_ = rows[:, :n]
-        self.intercept_ = rows[:, n] if self.fit_intercept else np.zeros(len(rows))
+        self._coefficients: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
+
+    def _all_coefficients(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        check_is_fitted(self)
+        if self._coefficients is None:
+            self._coefficients = _coefficients(self._rows(), self.fit_intercept)
+        return self._coefficients
+
+    @property
+    def coef_(self) -> NDArray[np.float64]:
+        """Weights of the features, ``[1, F]`` for two classes, else ``[Y, F]``."""
+        return self._all_coefficients()[0]
+
+    @property
+    def intercept_(self) -> NDArray[np.float64]:
+        """Weights of the intercept, ``[1]`` for two classes, else ``[Y]``."""
+        return self._all_coefficients()[1]
 
     def _decide(self, X: Any) -> NDArray[np.float64]:
-        scores = np.asarray(X @ self.coef_.T + self.intercept_)
-        return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
+        return _decision(X, *self._all_coefficients())
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Pickle the state of training in place of the trainer."""
+        state: dict[str, Any] = super().__getstate__()
+        stream = state.get("_stream")
+        if stream is not None and stream[1] is not None:
+            state = {**state, "_weights": self._flat()}
+            state["_stream"] = (stream[0], None, stream[1].arrays())
+        return state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -308,3 +287,41 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 def _are_dictionaries(X: Any) -> bool:
     return isinstance(X, (list, tuple)) and len(X) > 0 and hasattr(X[0], "items")
+
+
+def _coefficients(
+    rows: NDArray[np.float32], fit_intercept: bool
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Coefficients and intercept of rows of weights, ``[F + 1, Y]``."""
+    if rows.shape[1] == 2:
+        rows = rows[:, 1:] - rows[:, :1]
+    table = rows.astype(np.float64).T  # [Y, F + 1], or [1, F + 1]
+    n = table.shape[1] - fit_intercept
+    return table[:, :n], table[:, n] if fit_intercept else np.zeros(len(table))
+
+
+def _decision(
+    X: Any, coefficients: NDArray[np.float64], intercept: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Scores of the classes, ``[N, Y]``."""
+    scores = np.asarray(X @ coefficients.T + intercept)
+    return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
+
+
+class _SampleScorer:
+    """Scores weights by the accuracy on samples that were held out."""
+
+    metric = "accuracy"
+
+    def __init__(
+        self, estimator: MaxEntClassifier, X: Any, codes: Any, weights: NDArray[np.float64]
+    ) -> None:
+        self.fit_intercept, self.n_classes = estimator.fit_intercept, len(estimator.classes_)
+        self.X, self.codes, self.weights = X, codes, weights
+
+    def __call__(self, flat: NDArray[np.float32]) -> float:
+        width = core.Layout(self.n_classes, 1, 0, 0).width
+        rows = flat.reshape(-1, width)[:, : self.n_classes]
+        scores = _decision(self.X, *_coefficients(rows, self.fit_intercept))
+        right = scores.argmax(axis=1) == self.codes
+        return float(100 * np.average(right, weights=self.weights))

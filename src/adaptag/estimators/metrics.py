@@ -18,7 +18,7 @@ except ImportError:
 from sklearn import metrics
 
 from adaptag.errors import AdaptagError
-from adaptag.estimators.sequences import checked_weights
+from adaptag.estimators.weights import checked_weights
 from adaptag.evaluation import evaluate_sequences
 
 if TYPE_CHECKING:

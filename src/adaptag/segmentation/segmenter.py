@@ -21,7 +21,8 @@ from adaptag.features.settings import CharacterFeatures
 from adaptag.model.linear_chain import LinearChain
 from adaptag.segmentation.dictionary import UserDictionary
 from adaptag.segmentation.new_words import Detection, detect
-from adaptag.settings import Settings, setting, split_options, with_options
+from adaptag.segmentation.settings import SegmenterSettings
+from adaptag.settings import split_options, with_options
 from adaptag.storage.stored import Stored
 from adaptag.training.job import TrainingJob
 from adaptag.training.online import PASS_SIZE, Trainer
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     Segmented = Source | SegmentedCorpus | Iterable[Iterable[str]]
     Chain = LinearChain[CharacterIndex]
 
-__all__ = ["Segmenter", "SegmenterSettings", "Word", "segmentation_job"]
+__all__ = ["Segmenter", "Word", "segmentation_job"]
 
 
 @dataclass(frozen=True)
@@ -48,26 +49,6 @@ class Word:
     text: str
     start: int
     probability: float
-
-
-@dataclass(kw_only=True)
-class SegmenterSettings(Settings):
-    """How words become labels, and what rare words are worth."""
-
-    tags: str = setting(
-        "bie",
-        "Tag set of the characters: bies, bmes, or bie (a word of one character is B).",
-        " | ".join(TAG_SETS),
-        panel="Features",
-    )
-    # Chosen by four-fold cross-validation: see docs/guide/segmentation.md.
-    rare_weight: float = setting(
-        1.5,
-        "What a word of the training data that is no feature, because it is too rare or too long, "
-        "adds to the score of its labels at each of its characters.",
-        "[-1000, 1000]",
-        panel="Features",
-    )
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -84,6 +65,8 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
     """
 
     kind: ClassVar[str] = "segmenter"
+    __eq__ = object.__eq__  # segmenters are compared and hashed by identity
+    __hash__ = object.__hash__
 
     def __repr__(self) -> str:
         if not self._is_fitted():
@@ -388,8 +371,8 @@ def segmentation_job(
 
     record = {
         **corpus.sizes(),
-        "features": {**features.record(), **segmenter.record()},
-        "training": training.record(),
+        "feature_settings": {**features.record(), **segmenter.record()},
+        "training_settings": training.record(),
     }
     scorer = None if dev is None else _WordScorer(dev, segmenter)
     examples = _examples(index, corpus, tags)

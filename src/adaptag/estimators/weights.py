@@ -1,14 +1,13 @@
-"""What users hand to an estimator of sequences: data, and weights."""
+"""Weights of sequences: those given, and those of their labels."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptag.corpus.attributes import AttributeCorpus
-from adaptag.corpus.columns import ColumnCorpus
+from adaptag.corpus.data import as_list
 from adaptag.corpus.labels import NO_LABEL
 from adaptag.errors import CorpusError, ParameterError, unknown
 
@@ -17,52 +16,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from adaptag.corpus.data import Corpus
-
 __all__ = [
     "BALANCED",
     "checked_weights",
-    "corpus_of_sequences",
-    "listed",
     "weighted_sequences",
     "with_class_weights",
 ]
 
 BALANCED = "balanced"
-
-
-def listed(data: Any, name: str) -> Sequence[Any]:
-    """Take data as a list, whatever collection of sequences it is."""
-    if data is None and name == "y":
-        raise ParameterError("training requires y to be passed, but the target y is None")
-    what = "a sparse matrix" if hasattr(data, "tocsr") else f"of type {type(data).__name__}"
-    if what[0] == "a" or isinstance(data, (str, bytes, Mapping)) or not isinstance(data, Iterable):
-        raise CorpusError(f"{name} is {what}; allowed: a list of sequences")
-    return data if isinstance(data, (list, tuple)) else list(data)
-
-
-def corpus_of_sequences(X: Any, *, tokens: bool) -> Corpus:
-    """Take sequences of tokens, or of items that are features already.
-
-    The first position of each is looked at: what makes sense as both must not be taken for the
-    wrong one.
-    """
-    whole = listed(X, "X")
-    for number, sequence in enumerate(whole, 1):
-        if isinstance(sequence, (str, Mapping)) or not isinstance(sequence, Iterable):
-            raise CorpusError(f"sequence {number} of X: {sequence!r}; allowed: a list of positions")
-        first = None if isinstance(sequence, Iterator) else next(iter(sequence), None)
-        if isinstance(first, str) and not tokens:
-            raise CorpusError(
-                f"sequence {number} of X: the token {first!r}; tokens need a template, as in "
-                "CRF(template='general'); allowed without: dictionaries and lists of attributes"
-            )
-        if isinstance(first, (Mapping, set, frozenset)) and tokens:
-            raise CorpusError(
-                f"sequence {number} of X: features; with a template each position is a token: a "
-                "string, or a tuple of columns"
-            )
-    return ColumnCorpus.from_sentences(whole) if tokens else AttributeCorpus.from_items(whole)
+SEQUENCES = "a list of sequences"
 
 
 def checked_weights(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:
@@ -81,7 +43,9 @@ def weighted_sequences(
     X: Any, y: Any, sample_weight: ArrayLike | None
 ) -> tuple[Sequence[Any], Sequence[Any], NDArray[np.float64] | None]:
     """Sequences to learn from, with their labels and weights; those of weight 0 are left out."""
-    y, X = listed(y, "y"), listed(X, "X")
+    if y is None:
+        raise ParameterError("training requires y to be passed, but the target y is None")
+    y, X = as_list(y, "y", SEQUENCES), as_list(X, "X", SEQUENCES)
     if len(X) == 0:
         raise CorpusError("X holds 0 sequences; allowed: 1 or more")
     if len(X) != len(y):

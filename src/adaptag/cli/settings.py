@@ -1,0 +1,147 @@
+"""Command-line options for declared settings, and for the parameters of the algorithms."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Annotated, Any
+
+import typer
+
+from adaptag.settings import Parameter, Settings
+from adaptag.training.algorithms import algorithm as find_algorithm
+from adaptag.training.algorithms import algorithms
+
+__all__ = ["given_parameters", "given_values", "with_settings", "with_values"]
+
+PARAMETERS = "Parameters of the algorithm"
+
+Form = Callable[[Parameter], tuple[type, str | None]]
+
+
+def with_settings(
+    *groups: type[Settings], parameters: bool = False, without: Iterable[str] = ()
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command one option for each setting of some groups.
+
+    The command gets those that were given on the command line as keyword arguments.
+
+    Args:
+        groups: The groups, each a dataclass.
+        parameters: Whether there is an option for each parameter that an algorithm declares, too.
+        without: Names of settings that the command has no option for.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        declared = {
+            name: declaration
+            for group in groups
+            for name, declaration in group.declared().items()
+            if declaration.option and name not in without
+        }
+        added = [_setting_option(declaration) for declaration in declared.values()]
+        if parameters:
+            added += _parameter_options(
+                lambda p: (p.type, "CHOICE" if p.choices else None), PARAMETERS, declared
+            )
+        return _with_options(command, added)
+
+    return decorate
+
+
+def with_values(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each parameter of the algorithms, which takes several values."""
+    added = _parameter_options(lambda _: (str, "A,B,…"), "Values to try, or one to fix", {})
+    return _with_options(command, added)
+
+
+def _setting_option(declaration: Parameter) -> inspect.Parameter:
+    names = [f"--{declaration.name.replace('_', '-')}"]
+    if declaration.is_flag:
+        names = [declaration.flag or names[0]]
+    if declaration.short:
+        names.append(declaration.short)
+    option = typer.Option(
+        *names,
+        help=declaration.help,
+        metavar="NAME" if len(declaration.choices) > 4 else "|".join(declaration.choices) or None,
+        show_default="" if declaration.default is False else declaration.shown_default,
+        rich_help_panel=declaration.panel or None,
+    )
+    return _keyword(declaration.name, declaration.type, option)
+
+
+def _parameter_options(
+    form: Form, panel: str, taken: Mapping[str, Any]
+) -> list[inspect.Parameter]:
+    users: dict[str, list[tuple[str, Parameter]]] = {}
+    for algorithm in algorithms().values():
+        for parameter in algorithm.parameters:
+            users.setdefault(parameter.name, []).append((algorithm.name, parameter))
+    options = []
+    for name, declared in users.items():
+        if name in taken:
+            continue
+        kind, metavar = form(declared[0][1])
+        option = typer.Option(
+            help=_help(declared), metavar=metavar, show_default=False, rich_help_panel=panel
+        )
+        options.append(_keyword(name, kind, option))
+    return options
+
+
+def _keyword(name: str, kind: type, option: Any) -> inspect.Parameter:
+    annotation = Annotated[kind | None, option]  # type: ignore[valid-type]
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
+    )
+
+
+def _help(declared: list[tuple[str, Parameter]]) -> str:
+    """What a parameter does, for each group of algorithms that say the same of it."""
+    groups: dict[str, list[str]] = {}
+    for user, p in declared:
+        groups.setdefault(f"{p.help}; {p.bounds}, default {p.shown_default}", []).append(user)
+    return ". ".join(f"{', '.join(users)}: {text}" for text, users in groups.items())
+
+
+def _with_options(
+    command: Callable[..., None], added: list[inspect.Parameter]
+) -> Callable[..., None]:
+    signature = inspect.signature(command, eval_str=True)
+    kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    earlier = {p.name for p in kept}
+    added = [p for p in added if p.name not in earlier]
+    names = {p.name for p in added}
+
+    @functools.wraps(command)
+    def wrapped(**arguments: Any) -> None:
+        given = {n: v for n, v in arguments.items() if n not in names or v is not None}
+        command(**given)
+
+    wrapped.__signature__ = signature.replace(parameters=kept + added)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in kept + added}
+    return wrapped
+
+
+def given_parameters(algorithm: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    """Take the parameters that were given, as numbers, and check that the algorithm has them."""
+    given: dict[str, Any] = {name: _number(value) for name, value in options.items()}
+    find_algorithm(algorithm or "adf").values(given)
+    return given
+
+
+def given_values(options: Mapping[str, str]) -> dict[str, list[float | str]]:
+    """Take the options that were given, as lists of values."""
+    return {
+        name: [_number(word.strip()) for word in text.split(",") if word.strip()]
+        for name, text in options.items()
+    }
+
+
+def _number(value: float | str) -> float | str:
+    try:
+        return float(value)
+    except ValueError:
+        return value

@@ -1,0 +1,38 @@
+"""The settings of documents: how they are written, and how they become features."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from adaptag.settings import AUTO, Settings, setting
+
+__all__ = ["DocumentFormat"]
+
+FORMATS = ("svmlight", "counts", "text")
+
+
+@dataclass(kw_only=True)
+class DocumentFormat(Settings):
+    """How documents are written, and how they become features."""
+
+    format: str = setting(
+        AUTO,
+        "Format of the documents: svmlight (label index:value …), counts (feature:count … "
+        "#label#:label), text (label<TAB>text), or auto: what the first line looks like.",
+        " | ".join((AUTO, *FORMATS)),
+        panel="Features",
+    )
+    bigrams: bool = setting(
+        True,
+        "With text: make features of pairs of neighbouring words too.",
+        flag="--bigrams/--no-bigrams",
+        panel="Features",
+    )
+    binary: bool | None = setting(
+        None,
+        "Give every feature that occurs the value 1, or the number of its occurrences (or its "
+        "value).",
+        flag="--binary/--counts",
+        default_text="binary with text, else as written",
+        panel="Features",
+    )
