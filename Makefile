@@ -1,7 +1,7 @@
 # Each target sets up all it needs: a virtual environment in .venv with adaptag built into it.
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/* cpp/trainers/*)
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/* cpp/*/*)
 
 NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py, \
     batch character_features lattice maxent objective partial_labels rich_edges single_tokens \
@@ -26,13 +26,13 @@ lint: .venv/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(wildcard cpp/*.?pp cpp/trainers/*.hpp)
+	$(BIN)/clang-format --dry-run --Werror $(wildcard cpp/*.?pp cpp/*/*.?pp)
 	$(BIN)/lint-imports
 
 format: .venv/.lint
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	$(BIN)/clang-format -i $(wildcard cpp/*.?pp cpp/trainers/*.hpp)
+	$(BIN)/clang-format -i $(wildcard cpp/*.?pp cpp/*/*.?pp)
 
 bench: .venv/.built
 	$(BIN)/python benchmarks/conll2000.py
@@ -67,6 +67,7 @@ clean:
 
 .venv/.built: .venv/.made $(SOURCES)
 	@echo "Compiling the C++ core for this processor: about a minute, later only what has changed."
+	rm -f .venv/.generic .venv/lib/python3*/site-packages/adaptag/_native/generic.*
 	$(BIN)/pip install --quiet --no-build-isolation --editable .
 	touch $@
 

@@ -42,6 +42,6 @@ build = _choose()
 """The variant in use."""
 
 if TYPE_CHECKING:
-    from adaptag._native import generic as core
+    from adaptag._native import core
 else:
     core = importlib.import_module(f"adaptag._native.{build}")
