@@ -1,27 +1,38 @@
 # Each target sets up all it needs: a virtual environment in .venv with adaptag built into it.
 PYTHON ?= python3
 BIN := .venv/bin
-SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/* cpp/trainers/*)
+SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/* cpp/*/*)
+
+NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py, \
+    batch character_features lattice maxent objective partial_labels rich_edges single_tokens \
+    trainers trainers_oracles trainers_state)
+
+# Modules are compiled to bytecode when they are first imported, not when they are installed.
+export PIP_NO_COMPILE := 1
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .PHONY: demo test lint format bench bench-all results docs wheel clean
 
 demo: .venv/.built
 	$(BIN)/adaptag demo
 
+# The numeric tests run with the variant for any processor too, which is compiled after the others.
 test: .venv/.test
 	$(BIN)/python -m pytest
+	$(MAKE) .venv/.generic
+	ADAPTAG_CORE=generic $(BIN)/python -m pytest $(NUMERIC_TESTS)
 
 lint: .venv/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(wildcard cpp/*.?pp cpp/trainers/*.hpp)
+	$(BIN)/clang-format --dry-run --Werror $(wildcard cpp/*.?pp cpp/*/*.?pp)
 	$(BIN)/lint-imports
 
 format: .venv/.lint
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	$(BIN)/clang-format -i $(wildcard cpp/*.?pp cpp/trainers/*.hpp)
+	$(BIN)/clang-format -i $(wildcard cpp/*.?pp cpp/*/*.?pp)
 
 bench: .venv/.built
 	$(BIN)/python benchmarks/conll2000.py
@@ -42,7 +53,8 @@ results: .venv/.experiments
 docs: .venv/.docs
 	$(BIN)/mkdocs build --strict
 
-wheel: .venv/.built
+wheel: .venv/.made
+	@echo "Compiling the C++ core for all processors, four variants: about four minutes."
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 clean:
@@ -50,11 +62,21 @@ clean:
 
 .venv/.made:
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --upgrade pip "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
+	$(BIN)/pip install --quiet --upgrade "pip>=25.1" "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
 	touch $@
 
 .venv/.built: .venv/.made $(SOURCES)
+	@echo "Compiling the C++ core for this processor: about a minute, later only what has changed."
+	rm -f .venv/.generic .venv/lib/python3*/site-packages/adaptag/_native/generic.*
 	$(BIN)/pip install --quiet --no-build-isolation --editable .
+	touch $@
+
+# The variant for any processor, which the tests cover too.
+.venv/.generic: .venv/.built
+	@echo "Compiling the C++ core for any processor, for its tests: about half a minute."
+	$(BIN)/cmake --build build/editable --target generic
+	$(BIN)/cmake --install build/editable --component generic --prefix "$$($(BIN)/python -c \
+	    'import sysconfig; print(sysconfig.get_path("platlib"))')"
 	touch $@
 
 .venv/.batch: .venv/.built
@@ -65,14 +87,7 @@ clean:
 	$(BIN)/pip install --quiet --no-build-isolation --editable ".[experiments]"
 	touch $@
 
-.venv/.test: .venv/.built
-	$(BIN)/pip install --quiet --no-build-isolation --editable ".[test]"
-	touch $@
-
-.venv/.lint: .venv/.built
-	$(BIN)/pip install --quiet --no-build-isolation --editable ".[lint]"
-	touch $@
-
-.venv/.docs: .venv/.built
-	$(BIN)/pip install --quiet --no-build-isolation --editable ".[docs]"
+# Groups of development tools, see pyproject.toml.
+.venv/.test .venv/.lint .venv/.docs: .venv/.%: .venv/.built pyproject.toml
+	$(BIN)/pip install --quiet --group $*
 	touch $@

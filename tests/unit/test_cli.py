@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import adaptag
-from adaptag._native import build, cpu
+from adaptag._native import available, build, cpu
 from adaptag.cli.main import app
 from adaptag.corpus.ingredients import column_text, ingredients
 from tests.conftest import Done
@@ -473,7 +473,7 @@ def default_tags():
     return train_and_tag(build)
 
 
-@pytest.mark.parametrize("core", cpu.supported_builds())
+@pytest.mark.parametrize("core", available)
 def test_every_build_of_the_core_tags_alike(default_tags, core):
     name, tagged, probabilities = train_and_tag(core)
     assert name == core
@@ -492,4 +492,4 @@ def test_an_unknown_build_names_the_choices():
     assert done.returncode == 1
     last = done.stderr.splitlines()[-1]
     assert last.startswith("ImportError: ADAPTAG_CORE='nonsense'; this processor runs: ")
-    assert all(name in last for name in cpu.supported_builds())
+    assert all(name in last for name in cpu.supported_variants())

@@ -1,39 +1,47 @@
-"""The native core: the best of its builds that this processor can run.
+"""The native core: the best of its variants that is installed and that this processor can run.
 
-``ADAPTAG_CORE`` names another build, e.g. ``generic``, to compare or to debug.
+``ADAPTAG_CORE`` names another variant, e.g. ``generic``, to compare or to debug.
 """
 
 from __future__ import annotations
 
 import importlib
 import os
+from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 from adaptag._native import cpu
 
-__all__ = ["build", "core", "cores"]
+__all__ = ["available", "build", "core", "cores"]
 
 
 def _choose() -> str:
-    supported = cpu.supported_builds()
     wanted = os.environ.get("ADAPTAG_CORE")
-    if wanted is None:
-        return supported[0]
-    if wanted not in supported:
-        raise ImportError(f"ADAPTAG_CORE={wanted!r}; this processor runs: {', '.join(supported)}")
+    if wanted is None and available:
+        return available[0]
+    if wanted is None or wanted not in available:
+        setting = "the core is not built" if wanted is None else f"ADAPTAG_CORE={wanted!r}"
+        raise ImportError(
+            f"{setting}; this processor runs: {', '.join(cpu.supported_variants())}; "
+            f"installed of these: {', '.join(available) or 'none'}"
+        )
     return wanted
 
 
 def cores() -> int:
-    """The cores that this process may use."""
+    """The number of processor cores that this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
 
 
+available = [name for name in cpu.supported_variants() if find_spec(f"adaptag._native.{name}")]
+"""The variants that are installed and that this processor can run, best first."""
+
 build = _choose()
+"""The variant in use."""
 
 if TYPE_CHECKING:
-    from adaptag._native import generic as core
+    from adaptag._native import core
 else:
     core = importlib.import_module(f"adaptag._native.{build}")

@@ -1,43 +1,24 @@
-// The Python face of word segmentation.
+// Word segmentation: reading of segmented text, the index of its features, cutting of texts.
 #include <nanobind/stl/array.h>
-#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 
 #include <atomic>
 
-#include "bindings.hpp"
-#include "parallel.hpp"
-#include "segment_builder.hpp"
-#include "segmenter.hpp"
-#include "text.hpp"
-#include "transforms.hpp"
+#include "../parallel.hpp"
+#include "../segment_builder.hpp"
+#include "../text.hpp"
+#include "../transforms.hpp"
+#include "lexicon.hpp"
 
 using namespace nb::literals;
-using namespace adaptag;
 
+namespace adaptag {
 namespace {
-
-Folding folding(const std::string& name) {
-  if (name == "none") return Folding::none;
-  if (name == "width") return Folding::width;
-  if (name == "types") return Folding::types;
-  throw std::invalid_argument("fold is '" + name + "'; allowed: none, width, types");
-}
-
-// Appends the code points of a string, lone surrogates included.
-void append_codes(nb::handle text, std::vector<uint32_t>& out) {
-  if (!PyUnicode_Check(text.ptr())) throw nb::type_error("expected a string");
-  const Py_ssize_t n = PyUnicode_GetLength(text.ptr());
-  const size_t first = out.size();
-  out.resize(first + size_t(n) + 1);
-  if (!PyUnicode_AsUCS4(text.ptr(), out.data() + first, n + 1, 1)) throw nb::python_error();
-  out.resize(first + size_t(n));
-}
 
 // Lines of words between white space → code points [T], sentences [N + 1], starts of words [T].
 // Empty lines are no sentences.
 nb::tuple read_segmented(In<uint8_t> bytes, std::string name) {
-  const std::string_view text{reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+  const std::string_view text = as_text(bytes);
   std::vector<uint32_t> codes;
   std::vector<int64_t> sentences{0};
   std::vector<uint8_t> starts;
@@ -88,7 +69,7 @@ nb::tuple pack_words(nb::handle sentences) {
 }
 
 auto fold_codes(In<uint32_t> codes, const std::string& how) {
-  const Folding f = folding(how);
+  const Folding f = parse_folding(how);
   std::vector<uint32_t> out(codes.size());
   std::transform(codes.data(), codes.data() + codes.size(), out.begin(),
                  [&](uint32_t c) { return fold(c, f); });
@@ -150,90 +131,11 @@ struct PySegmentIndex {
     return nb::make_tuple(numpy(std::move(s.offsets)), numpy(std::move(s.predicates)));
   }
   nb::tuple name(uint32_t id) const {
-    const SegmentIndex::Name found = index.name(id);
-    return nb::make_tuple(found.block, found.item, found.place);
+    const SegmentIndex::Name name = index.name(id);
+    return nb::make_tuple(name.block, name.item, name.place);
   }
 
   SegmentIndex index;
-};
-
-// Words beside those of training, by their folded form.
-class PyLexicon {
- public:
-  explicit PyLexicon(const std::string& fold) : folding_(folding(fold)) {}
-
-  void add(nb::handle words, In<float> weights) {
-    size_t k = 0;
-    for (nb::handle word : words) {
-      if (k >= weights.size()) throw std::invalid_argument("one weight is needed for each word");
-      fold_word(word);
-      words_.insert(symbols_, weights.data()[k++]);
-    }
-  }
-  size_t remove(nb::handle words) {
-    size_t n = 0;
-    for (nb::handle word : words) {
-      fold_word(word);
-      n += words_.erase(symbols_);
-    }
-    return n;
-  }
-  bool contains(nb::handle word) {
-    fold_word(word);
-    return words_.lexicon.find(symbols_) != Lexicon::none;
-  }
-  // Adds words of a model, whose symbols are folded already: from number `first` on, those of at
-  // least `shortest` characters.
-  void add_symbols(In<uint32_t> symbols, In<uint32_t> offsets, size_t first, size_t shortest,
-                   float weight) {
-    for (size_t v = first; v + 1 < offsets.size(); ++v) {
-      const uint32_t begin = offsets.data()[v], end = offsets.data()[v + 1];
-      if (begin > end || end > symbols.size())
-        throw std::invalid_argument("a word lies outside the symbols");
-      if (end - begin >= shortest) words_.insert({symbols.data() + begin, end - begin}, weight);
-    }
-  }
-  // Where words [T] begin that are not there, white space left out, in texts put one behind the
-  // other.
-  auto unknown(nb::handle texts, In<uint8_t> starts) const {
-    std::vector<uint32_t> codes;
-    std::vector<size_t> ends;
-    for (nb::handle text : texts) {
-      append_codes(text, codes);
-      ends.push_back(codes.size());
-    }
-    if (codes.size() != starts.size())
-      throw std::invalid_argument("starts: one is needed for each character");
-    std::vector<int64_t> found;
-    {
-      nb::gil_scoped_release release;
-      std::vector<uint32_t> symbols(codes.size());
-      for (size_t t = 0; t < codes.size(); ++t) symbols[t] = fold(codes[t], folding_);
-      size_t t = 0;
-      for (const size_t text_end : ends)
-        while (t < text_end) {
-          size_t end = t + 1;
-          while (end < text_end && !starts.data()[end]) ++end;
-          if (!is_space(codes[t]) &&
-              words_.lexicon.find({symbols.data() + t, end - t}) == Lexicon::none)
-            found.push_back(int64_t(t));
-          t = end;
-        }
-    }
-    return numpy(std::move(found));
-  }
-  const ExtraWords& words() const { return words_; }
-
- private:
-  void fold_word(nb::handle word) {
-    symbols_.clear();
-    append_codes(word, symbols_);
-    for (uint32_t& c : symbols_) c = fold(c, folding_);
-  }
-
-  Folding folding_;
-  ExtraWords words_;
-  std::vector<uint32_t> symbols_;
 };
 
 class PySegmenter {
@@ -244,11 +146,13 @@ class PySegmenter {
         weights_(weights),
         index_(index->index),
         tags_{tags[0], tags[1], tags[2], tags[3]},
-        folding_(folding(fold)),
+        folding_(parse_folding(fold)),
         rare_(rare->words()) {
     if (weights.size() != layout.n_weights() || layout.n_node != index_.n_node() ||
         layout.n_both != index_.n_both() || layout.n_edge != 0)
       throw std::invalid_argument("the weights do not fit the tables of the segmenter");
+    if (layout.width != width)
+      throw std::invalid_argument(std::to_string(layout.n_labels) + " tags; allowed: at most 4");
     for (const int y : tags)
       if (y < 0 || y >= layout.n_labels) throw std::invalid_argument("a tag is out of range");
   }
@@ -279,6 +183,8 @@ class PySegmenter {
   }
 
  private:
+  static constexpr int width = 4;  // of rows: there are three or four tags
+
   struct Texts {
     explicit Texts(nb::handle texts) {
       for (nb::handle text : texts) {
@@ -298,17 +204,15 @@ class PySegmenter {
     std::vector<const ExtraWords*> words{&rare_};
     if (extra) words.push_back(&extra->words());
     nb::gil_scoped_release release;
-    with_width(layout_.width, [&]<int W>() {
-      std::atomic<size_t> next{0};
-      constexpr size_t few = 16;  // texts taken at a time
-      threads = int(std::clamp<size_t>((all.count() + few - 1) / few, 1, threads));
-      in_parallel(threads, [&](int) {
-        Segmenter<W> segmenter(layout_, weights_.data(), index_, tags_, folding_, words);
-        for (size_t first; (first = next.fetch_add(few)) < all.count();)
-          for (size_t k = first; k < std::min(first + few, all.count()); ++k)
-            segmenter.cut({all.codes.data() + all.offsets[k], all.size(k)}, starts + all.offsets[k],
-                          probabilities ? probabilities + all.offsets[k] : nullptr);
-      });
+    std::atomic<size_t> next{0};
+    constexpr size_t chunk = 16;  // texts taken at a time
+    threads = int(std::clamp<size_t>((all.count() + chunk - 1) / chunk, 1, threads));
+    in_parallel(threads, [&](int) {
+      Segmenter<width> segmenter(layout_, weights_.data(), index_, tags_, folding_, words);
+      for (size_t first; (first = next.fetch_add(chunk)) < all.count();)
+        for (size_t k = first; k < std::min(first + chunk, all.count()); ++k)
+          segmenter.cut({all.codes.data() + all.offsets[k], all.size(k)}, starts + all.offsets[k],
+                        probabilities ? probabilities + all.offsets[k] : nullptr);
     });
   }
 
@@ -334,8 +238,10 @@ class PySegmenter {
 };
 
 }  // namespace
+}  // namespace adaptag
 
 void bind_segmentation(nb::module_& m) {
+  using namespace adaptag;
   m.def("read_segmented", &read_segmented, "text"_a.noconvert(), "name"_a);
   m.def("pack_words", &pack_words, "sentences"_a.none());
   m.def("fold_codes", &fold_codes, "codes"_a.noconvert(), "fold"_a);
@@ -355,16 +261,6 @@ void bind_segmentation(nb::module_& m) {
                    })
       .def("encode", &PySegmentIndex::encode, "symbols"_a.noconvert(), "sentences"_a.noconvert())
       .def("name", &PySegmentIndex::name, "predicate"_a);
-
-  nb::class_<PyLexicon>(m, "Lexicon")
-      .def(nb::init<const std::string&>(), "fold"_a)
-      .def("add", &PyLexicon::add, "words"_a.none(), "weights"_a.noconvert())
-      .def("add_symbols", &PyLexicon::add_symbols, "symbols"_a.noconvert(), "offsets"_a.noconvert(),
-           "first"_a, "shortest"_a, "weight"_a)
-      .def("remove", &PyLexicon::remove, "words"_a.none())
-      .def("unknown", &PyLexicon::unknown, "texts"_a, "starts"_a.noconvert())
-      .def("__contains__", &PyLexicon::contains, "word"_a)
-      .def("__len__", [](const PyLexicon& self) { return self.words().size; });
 
   nb::class_<PySegmenter>(m, "Segmenter")
       .def(nb::init<const Layout&, In<float>, const PySegmentIndex*, std::array<int, 4>,

@@ -1,4 +1,4 @@
-"""Types of the core; all its builds have the same face. Bound in ``cpp/bindings.cpp``."""
+"""Types of the core; all its variants have the same names. Bound in ``cpp/bindings``."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeAlias, overload

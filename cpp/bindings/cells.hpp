@@ -1,0 +1,70 @@
+// Texts with cells, as the corpus reader makes them: the tokens of a column file, or those of
+// Python data put into one text.
+#pragma once
+
+#include "../text.hpp"
+#include "bindings.hpp"
+
+namespace adaptag {
+
+// The begin and end of cells, as an array whose last dimension is 2.
+inline auto numpy_cells(std::vector<Span>&& cells, std::vector<size_t> shape) {
+  auto* owned = new std::vector<Span>(std::move(cells));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Span>*>(p); });
+  shape.push_back(2);
+  return nb::ndarray<nb::numpy, uint32_t>(reinterpret_cast<uint32_t*>(owned->data()), shape.size(),
+                                          shape.data(), owner);
+}
+
+// Cells [T, C, 2] of a text, checked to lie inside it.
+class CellView {
+ public:
+  CellView(const In<uint8_t>& text, const In<uint32_t, 3>& cells)
+      : text_(as_text(text)), cells_(cells.data()), n_columns_(cells.shape(1)) {
+    if (cells.shape(2) != 2) throw std::invalid_argument("cells: the last dimension must be 2");
+    for (size_t k = 0; k < cells.size(); k += 2)
+      if (cells_[k] > cells_[k + 1] || cells_[k + 1] > text_.size())
+        throw std::invalid_argument("cells: a span lies outside the text");
+  }
+  std::string_view operator()(int64_t t, int column) const {
+    const uint32_t* cell = cells_ + (size_t(t) * n_columns_ + column) * 2;
+    return text_.substr(cell[0], cell[1] - cell[0]);
+  }
+  size_t n_columns() const { return n_columns_; }
+
+ private:
+  std::string_view text_;
+  const uint32_t* cells_;
+  size_t n_columns_;
+};
+
+// The text of a Python string.
+inline std::string_view utf8(nb::handle s) {
+  Py_ssize_t n = 0;
+  const char* p = PyUnicode_AsUTF8AndSize(s.ptr(), &n);
+  if (!p) throw nb::python_error();
+  return {p, size_t(n)};
+}
+
+// Sentences of Python tokens as one text with cells, all tokens of equal width.
+struct PackedTokens {
+  std::vector<uint8_t> text;
+  std::vector<Span> cells;
+  std::vector<int64_t> sentences{0};
+  size_t n_columns = 0;
+
+  void add_sentence(nb::handle sentence);
+
+  std::string_view operator()(int64_t t, int column) const {
+    const Span c = cells[size_t(t) * n_columns + column];
+    return {reinterpret_cast<const char*>(text.data()) + c.begin, c.end - c.begin};
+  }
+
+ private:
+  size_t append_token(nb::handle token);
+  void append_cell(nb::handle cell);
+
+  int64_t n_tokens_ = 0;
+};
+
+}  // namespace adaptag

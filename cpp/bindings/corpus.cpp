@@ -1,0 +1,177 @@
+// Reading and writing of column files and attribute files; Python tokens as such a text.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "../hashing.hpp"
+#include "../layout.hpp"
+#include "../vocabulary.hpp"
+#include "cells.hpp"
+
+using namespace nb::literals;
+
+namespace adaptag {
+
+void PackedTokens::append_cell(nb::handle cell) {
+  if (!PyUnicode_Check(cell.ptr()))
+    throw nb::type_error("a token must be a string or a sequence of strings, one per column");
+  const std::string_view bytes = utf8(cell);
+  const auto begin = uint32_t(text.size());
+  text.insert(text.end(), bytes.begin(), bytes.end());
+  cells.push_back({begin, uint32_t(text.size())});
+}
+
+// Appends the cells of a token, which is a string or a sequence of strings; returns how many.
+size_t PackedTokens::append_token(nb::handle token) {
+  if (PyUnicode_Check(token.ptr())) {
+    append_cell(token);
+    return 1;
+  }
+  size_t n = 0;
+  for (nb::handle cell : token) {
+    append_cell(cell);
+    ++n;
+  }
+  return n;
+}
+
+void PackedTokens::add_sentence(nb::handle sentence) {
+  for (nb::handle token : sentence) {
+    const size_t n = append_token(token);
+    if (n_columns == 0) n_columns = n;
+    if (n != n_columns || n == 0) {
+      const size_t where = sentences.size(), position = n_tokens_ - sentences.back() + 1;
+      throw std::invalid_argument("sentence " + std::to_string(where) + ", token " +
+                                  std::to_string(position) + ": " + std::to_string(n) +
+                                  " columns; the first token has " + std::to_string(n_columns));
+    }
+    ++n_tokens_;
+  }
+  if (text.size() > 0xFFFFFFF0u) throw std::length_error("more than 4 GiB of tokens in one call");
+  sentences.push_back(n_tokens_);
+}
+
+namespace {
+
+nb::tuple read_columns(In<uint8_t> text, std::string name, std::string separator,
+                       std::string comment, bool skip_docstart,
+                       std::tuple<size_t, size_t, size_t> part) {
+  const auto [first_line, n_columns, data_line] = part;
+  const ColumnOptions options{separator.empty() ? '\0' : separator[0],
+                              comment,
+                              skip_docstart,
+                              first_line,
+                              n_columns,
+                              data_line};
+  Columns out;
+  {
+    nb::gil_scoped_release release;
+    out = parse_columns(as_text(text), name, options);
+  }
+  const size_t T = out.lines.size();
+  return nb::make_tuple(numpy_cells(std::move(out.cells), {T, out.n_columns}),
+                        numpy(std::move(out.sentences)), numpy(std::move(out.lines)),
+                        out.separator ? std::string(1, out.separator) : "", out.data_line);
+}
+
+nb::tuple read_attributes(In<uint8_t> text, std::string name) {
+  Attributes out;
+  {
+    nb::gil_scoped_release release;
+    out = parse_attributes(as_text(text), name);
+  }
+  const size_t T = out.lines.size(), F = out.cells.size();
+  std::vector<uint8_t> unescaped(out.text.begin(), out.text.end());
+  return nb::make_tuple(numpy(std::move(unescaped)), numpy_cells(std::move(out.cells), {F, 1}),
+                        numpy(std::move(out.values)), numpy(std::move(out.positions)),
+                        numpy_cells(std::move(out.labels), {T, 1}), numpy(std::move(out.sentences)),
+                        numpy(std::move(out.lines)));
+}
+
+nb::tuple pack_columns(nb::handle sentences) {
+  PackedTokens out;
+  for (nb::handle sentence : sentences) out.add_sentence(sentence);
+  const auto T = size_t(out.sentences.back());
+  return nb::make_tuple(numpy(std::move(out.text)),
+                        numpy_cells(std::move(out.cells), {T, out.n_columns}),
+                        numpy(std::move(out.sentences)));
+}
+
+// Numbers of the strings in one column; names not in `known` are added behind it.
+nb::tuple number_labels(In<uint8_t> text, In<uint32_t, 3> cells, int column,
+                        std::vector<std::string> known) {
+  const CellView cell(text, cells);
+  const size_t T = cells.shape(0);
+  if (T > 0 && (column < 0 || size_t(column) >= cell.n_columns()))
+    throw std::invalid_argument("cells: no such column");
+  Vocabulary names;
+  for (const std::string& name : known) names.intern(name);
+  std::vector<int32_t> ids(T);
+  for (size_t t = 0; t < T; ++t) ids[t] = int32_t(names.intern(cell(int64_t(t), column)));
+  nb::list all;
+  for (uint32_t id = 0; id < names.size(); ++id) {
+    const std::string_view s = names.view()[id];
+    all.append(nb::str(s.data(), s.size()));
+  }
+  return nb::make_tuple(numpy(std::move(ids)), all);
+}
+
+// The lines of the text with one or two columns added: a number where given, then the label.
+nb::bytes write_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences,
+                        In<int32_t> labels, std::vector<std::string> names,
+                        std::optional<In<float>> numbers) {
+  const CellView cell(text, cells);
+  const std::string_view all = as_text(text);
+  Dataset::check_offsets(span(sentences), labels.size(), "sentence");
+  if (labels.size() != cells.shape(0) || (numbers && numbers->size() != labels.size()))
+    throw std::invalid_argument("one label is needed for each token");
+  for (const int32_t y : span(labels))
+    if (y < 0 || size_t(y) >= names.size()) throw std::invalid_argument("a label is out of range");
+  std::string out;
+  {
+    nb::gil_scoped_release release;
+    out.reserve(all.size() + labels.size() * 8);
+    char number[32];
+    for (size_t i = 0; i + 1 < sentences.size(); ++i) {
+      for (int64_t t = sentences.data()[i]; t < sentences.data()[i + 1]; ++t) {
+        const std::string_view first = cell(t, 0), last = cell(t, int(cell.n_columns()) - 1);
+        const std::string_view line(first.data(), last.data() + last.size() - first.data());
+        const char separator = cell.n_columns() > 1 && line.find('\t') == line.npos ? ' ' : '\t';
+        out.append(line);
+        if (numbers) {
+          out.push_back(separator);
+          out.append(number, std::snprintf(number, sizeof number, "%.6f", numbers->data()[t]));
+        }
+        out.push_back(separator);
+        out.append(names[labels.data()[t]]);
+        out.push_back('\n');
+      }
+      out.push_back('\n');
+    }
+  }
+  return nb::bytes(out.data(), out.size());
+}
+
+}  // namespace
+}  // namespace adaptag
+
+void bind_corpus(nb::module_& m) {
+  using namespace adaptag;
+  m.def("read_columns", &read_columns, "text"_a.noconvert(), "name"_a, "separator"_a, "comment"_a,
+        "skip_docstart"_a, "part"_a);
+  m.def("read_attributes", &read_attributes, "text"_a.noconvert(), "name"_a);
+  m.def("pack_columns", &pack_columns, "sentences"_a.none());
+  m.def("number_labels", &number_labels, "text"_a.noconvert(), "cells"_a.noconvert(), "column"_a,
+        "known"_a);
+  m.def("write_columns", &write_columns, "text"_a.noconvert(), "cells"_a.noconvert(),
+        "sentences"_a.noconvert(), "labels"_a.noconvert(), "names"_a,
+        "numbers"_a.noconvert().none());
+  m.def(
+      "checksum",
+      [](In<uint8_t> data, uint64_t seed) {
+        nb::gil_scoped_release release;
+        return checksum(span(data), seed);
+      },
+      "data"_a.noconvert(), "seed"_a);
+}

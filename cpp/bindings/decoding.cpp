@@ -1,0 +1,250 @@
+// Decoding: best labels, marginals, n best, chunks.
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "../nbest.hpp"
+#include "../objective.hpp"
+#include "dataset.hpp"
+#include "feature_index.hpp"
+
+using namespace nb::literals;
+
+namespace adaptag {
+namespace {
+
+// Weights ready to decode with; shared by threads, which bring their own working memory.
+class PyDecoder {
+ public:
+  PyDecoder(const Layout& layout, In<float> weights, const PyFeatureIndex* index,
+            std::vector<std::string> labels, std::optional<In<uint8_t, 2>> legal)
+      : layout_(layout), weights_(weights), index_(index->index), legal_(legal) {
+    checked(legal);
+    check_weights(layout, weights.size());
+    if (labels.size() != size_t(layout.n_labels))
+      throw std::invalid_argument("labels: one name is needed for each label");
+    for (const std::string& name : labels) names_.append(nb::str(name.c_str(), name.size()));
+  }
+
+  nb::list tag(nb::handle sentence) const {
+    PackedTokens packed;
+    packed.add_sentence(sentence);
+    return nb::borrow<nb::list>(tag_packed(packed)[0]);
+  }
+  nb::list tag_all(nb::handle sentences) const {
+    PackedTokens packed;
+    for (nb::handle sentence : sentences) packed.add_sentence(sentence);
+    return tag_packed(packed);
+  }
+
+  auto viterbi_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences,
+                       std::optional<In<uint8_t, 2>> legal) const {
+    const CellView cell(text, cells);
+    check_columns(index_.program(), cell.n_columns(), cells.shape(0));
+    Dataset::check_offsets(span(sentences), cells.shape(0), "sentence");
+    const Constraints constraints = checked(legal);
+    std::vector<int32_t> labels(cells.shape(0));
+    {
+      nb::gil_scoped_release release;
+      decode_columns(span(sentences), cell, constraints, labels.data());
+    }
+    return numpy(std::move(labels));
+  }
+  auto viterbi(const PyDataset& dataset, std::optional<In<uint8_t, 2>> legal,
+               std::optional<In<uint8_t, 2>> allowed) const {
+    std::vector<int32_t> labels(dataset.data.positions.size() - 1);
+    run(dataset, legal, allowed,
+        [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t, int64_t first) {
+          lattice.viterbi(labels.data() + first);
+        });
+    return numpy(std::move(labels));
+  }
+  // P(y_t = y | x) [T, Y] and log Z [N].
+  nb::tuple marginals(const PyDataset& dataset, std::optional<In<uint8_t, 2>> legal,
+                      std::optional<In<uint8_t, 2>> allowed) const {
+    const size_t T = dataset.data.positions.size() - 1, Y = layout_.n_labels;
+    std::vector<float> p(T * Y);
+    std::vector<double> log_z(dataset.data.size());
+    run(dataset, legal, allowed,
+        [&]<int W>(Lattice<W>& lattice, const Sentence& s, size_t i, int64_t first) {
+          log_z[i] = lattice.expectations();
+          for (int t = 0; t < s.length; ++t)
+            std::copy_n(lattice.node_p.begin() + size_t(t) * lattice.width(), Y,
+                        p.begin() + (first + t) * Y);
+        });
+    return nb::make_tuple(numpy(std::move(p), {T, Y}), numpy(std::move(log_z)));
+  }
+  // log P(y | x) [N] of the dataset's own labels.
+  auto log_probabilities(const PyDataset& dataset, std::optional<In<uint8_t, 2>> legal) const {
+    dataset.check_labelled();
+    std::vector<double> out(dataset.data.size());
+    run(dataset, legal, {}, [&]<int W>(Lattice<W>& lattice, const Sentence& s, size_t i, int64_t) {
+      const double log_z = lattice.expectations();
+      if (all_known(s.labels, s.length)) {
+        out[i] = lattice.path_score(s.labels) - log_z;
+      } else {
+        lattice.fix(s.labels);
+        out[i] = lattice.expectations() - log_z;
+      }
+    });
+    return numpy(std::move(out));
+  }
+  // For each sentence its n best paths [k, T] and their log-probabilities [k].
+  nb::list n_best(const PyDataset& dataset, int n, std::optional<In<uint8_t, 2>> legal,
+                  std::optional<In<uint8_t, 2>> allowed) const {
+    std::vector<std::vector<int32_t>> paths(dataset.data.size());
+    std::vector<std::vector<double>> scores(dataset.data.size());
+    run(dataset, legal, allowed,
+        [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t i, int64_t) {
+          adaptag::n_best(lattice, n, paths[i], scores[i]);
+          const double log_z = lattice.expectations();
+          for (double& score : scores[i]) score -= log_z;
+        });
+    nb::list out;
+    for (size_t i = 0; i < paths.size(); ++i) {
+      const size_t k = scores[i].size();
+      out.append(nb::make_tuple(numpy(std::move(paths[i]), {k, k ? paths[i].size() / k : 0}),
+                                numpy(std::move(scores[i]))));
+    }
+    return out;
+  }
+  // P(a chunk of type c covers [first, last]) for rows (sentence, first, last, c), sentences
+  // rising.
+  auto segment_probabilities(const PyDataset& dataset, In<int64_t, 2> segments, In<int32_t> type_of,
+                             In<uint8_t, 2> starts, In<uint8_t, 2> ends,
+                             std::optional<In<uint8_t, 2>> legal) const {
+    const size_t Y = layout_.n_labels, S = segments.shape(0);
+    checked(starts);
+    checked(ends);
+    if (segments.shape(1) != 4 || type_of.size() != Y)
+      throw std::invalid_argument("segments: rows are (sentence, first, last, type)");
+    const auto row = [&](size_t k) { return segments.data() + 4 * k; };
+    for (size_t k = 0; k < S; ++k) {
+      const int64_t i = row(k)[0];
+      if (i < 0 || size_t(i) >= dataset.data.size() || (k > 0 && i < row(k - 1)[0]) ||
+          row(k)[1] < 0 || row(k)[2] < row(k)[1] || row(k)[2] >= dataset.data[i].length)
+        throw std::invalid_argument("segments: a row lies outside its sentence or out of order");
+    }
+    std::vector<double> out(S);
+    size_t k = 0;
+    run(dataset, legal, {}, [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t i, int64_t) {
+      if (k == S || size_t(row(k)[0]) != i) return;
+      lattice.log_forward_backward();
+      std::vector<uint8_t> of_type(Y);
+      for (; k < S && size_t(row(k)[0]) == i; ++k) {
+        for (size_t y = 0; y < Y; ++y) of_type[y] = type_of.data()[y] == row(k)[3];
+        out[k] = lattice.segment_probability(int(row(k)[1]), int(row(k)[2]), of_type.data(),
+                                             starts.data(), ends.data());
+      }
+    });
+    return numpy(std::move(out));
+  }
+
+ private:
+  Constraints checked(const std::optional<In<uint8_t, 2>>& legal) const {
+    const size_t n = layout_.n_labels + 1;
+    if (legal && (legal->shape(0) != n || legal->shape(1) != n))
+      throw std::invalid_argument("legal: the shape must be [labels + 1, labels + 1]");
+    return {nullptr, legal ? legal->data() : nullptr};
+  }
+
+  // Scores every sentence and calls f(lattice, sentence, number, first position), without the GIL.
+  template <class F>
+  void run(const PyDataset& dataset, const std::optional<In<uint8_t, 2>>& legal,
+           const std::optional<In<uint8_t, 2>>& allowed, F&& f) const {
+    dataset.check(layout_);
+    const Dataset& data = dataset.data;
+    const size_t Y = layout_.n_labels;
+    Constraints constraints = checked(legal);
+    if (allowed && (allowed->shape(0) != data.positions.size() - 1 || allowed->shape(1) != Y))
+      throw std::invalid_argument("allowed: the shape must be [tokens, labels]");
+    nb::gil_scoped_release release;
+    with_width(layout_.width, [&]<int W>() {
+      Lattice<W> lattice(layout_);
+      for (size_t i = 0; i < data.size(); ++i) {
+        const Sentence s = data[i];
+        if (s.length == 0) continue;
+        lattice.score(s, weights_.data(), unscaled);
+        if (allowed) constraints.allowed = allowed->data() + size_t(data.sentences[i]) * Y;
+        lattice.constrain(constraints);
+        f.template operator()<W>(lattice, s, i, data.sentences[i]);
+      }
+    });
+  }
+
+  // Encodes and decodes sentence by sentence: nothing is kept but the labels.
+  template <class Cell>
+  void decode_columns(std::span<const int64_t> sentences, Cell&& cell,
+                      const Constraints& constraints, int32_t* labels) const {
+    with_width(layout_.width, [&]<int W>() {
+      Lattice<W> lattice(layout_);
+      FeatureIndex::Scratch s;
+      for (size_t i = 0; i + 1 < sentences.size(); ++i) {
+        const int64_t first = sentences[i];
+        const int T = int(sentences[i + 1] - first);
+        if (T == 0) continue;
+        s.predicates.clear();
+        s.offsets.assign(1, 0);
+        index_.encode(T, [&](int t, int column) { return cell(first + t, column); }, s);
+        for (const uint32_t id : s.predicates)
+          __builtin_prefetch(weights_.data() + layout_.row(id));
+        lattice.score({T, s.offsets.data(), s.predicates.data(), nullptr, nullptr}, weights_.data(),
+                      unscaled);
+        lattice.constrain(constraints);
+        lattice.viterbi(labels + first);
+      }
+    });
+  }
+
+  nb::list tag_packed(const PackedTokens& packed) const {
+    check_columns(index_.program(), packed.n_columns, packed.cells.size());
+    std::vector<int32_t> labels(size_t(packed.sentences.back()));
+    {
+      nb::gil_scoped_release release;
+      decode_columns(packed.sentences, packed, checked(legal_), labels.data());
+    }
+    nb::list out;
+    for (size_t i = 0; i + 1 < packed.sentences.size(); ++i) {
+      const int64_t first = packed.sentences[i], n = packed.sentences[i + 1] - first;
+      nb::object one = nb::steal<nb::object>(PyList_New(n));
+      if (!one.is_valid()) throw nb::python_error();
+      for (int64_t t = 0; t < n; ++t)
+        PyList_SET_ITEM(one.ptr(), t, nb::object(names_[labels[first + t]]).release().ptr());
+      out.append(one);
+    }
+    return out;
+  }
+
+  Layout layout_;
+  In<float> weights_;
+  const FeatureIndex& index_;
+  std::optional<In<uint8_t, 2>> legal_;  // transitions that `tag` and `tag_all` may take
+  nb::list names_;
+};
+
+}  // namespace
+}  // namespace adaptag
+
+void bind_decoding(nb::module_& m) {
+  using namespace adaptag;
+  nb::class_<PyDecoder>(m, "Decoder")
+      .def(nb::init<const Layout&, In<float>, const PyFeatureIndex*, std::vector<std::string>,
+                    std::optional<In<uint8_t, 2>>>(),
+           "layout"_a, "weights"_a.noconvert(), "index"_a, "labels"_a,
+           "legal"_a.noconvert().none() = nb::none(), nb::keep_alive<1, 4>())
+      .def("tag", &PyDecoder::tag, "sentence"_a.none())
+      .def("tag_all", &PyDecoder::tag_all, "sentences"_a.none())
+      .def("viterbi_columns", &PyDecoder::viterbi_columns, "text"_a.noconvert(),
+           "cells"_a.noconvert(), "sentences"_a.noconvert(), "legal"_a.noconvert().none())
+      .def("viterbi", &PyDecoder::viterbi, "dataset"_a, "legal"_a.noconvert().none(),
+           "allowed"_a.noconvert().none())
+      .def("marginals", &PyDecoder::marginals, "dataset"_a, "legal"_a.noconvert().none(),
+           "allowed"_a.noconvert().none())
+      .def("log_probabilities", &PyDecoder::log_probabilities, "dataset"_a,
+           "legal"_a.noconvert().none())
+      .def("n_best", &PyDecoder::n_best, "dataset"_a, "n"_a, "legal"_a.noconvert().none(),
+           "allowed"_a.noconvert().none())
+      .def("segment_probabilities", &PyDecoder::segment_probabilities, "dataset"_a,
+           "segments"_a.noconvert(), "type_of"_a.noconvert(), "starts"_a.noconvert(),
+           "ends"_a.noconvert(), "legal"_a.noconvert().none());
+}

@@ -1,0 +1,111 @@
+// Templates, and encoding with a feature index.
+#include <nanobind/stl/array.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/vector.h>
+
+#include "../layout.hpp"
+#include "feature_index.hpp"
+
+using namespace nb::literals;
+
+namespace adaptag {
+namespace {
+
+using PyLine = std::tuple<int, uint32_t, std::vector<std::tuple<int, int>>>;
+using PyColumn = std::tuple<int, std::string, int>;
+
+Program make_program(const std::vector<PyColumn>& columns, const std::vector<PyLine>& lines,
+                     int attribute_skeleton, int attribute_kind) {
+  static const std::pair<std::string_view, Transform> transforms[] = {
+      {"x", Transform::identity},
+      {"lower", Transform::lower},
+      {"shape", Transform::shape},
+      {"prefix", Transform::prefix},
+      {"suffix", Transform::suffix}};
+  std::vector<Column> out_columns;
+  for (const auto& [source, name, length] : columns) {
+    const auto* entry = std::find_if(std::begin(transforms), std::end(transforms),
+                                     [&](const auto& t) { return t.first == name; });
+    if (entry == std::end(transforms) || source < 0 || source > 9999 || length < 0)
+      throw std::invalid_argument("template: a macro is out of range");
+    out_columns.push_back({source, entry->second, length});
+  }
+  std::vector<Line> out_lines;
+  for (const auto& [kind, skeleton, macros] : lines) {
+    Line line{kind, skeleton, {}, 0, {}};
+    for (const auto& [row, column] : macros) line.macros.push_back({row, column});
+    out_lines.push_back(std::move(line));
+  }
+  return Program(std::move(out_columns), std::move(out_lines), attribute_skeleton, attribute_kind);
+}
+
+nb::tuple encode_columns(const PyFeatureIndex& self, In<uint8_t> text, In<uint32_t, 3> cells,
+                         In<int64_t> sentences) {
+  const CellView cell(text, cells);
+  check_columns(self.index.program(), cell.n_columns(), cells.shape(0));
+  Dataset::check_offsets(span(sentences), cells.shape(0), "sentence");
+  FeatureIndex::Scratch s;
+  s.offsets.push_back(0);
+  {
+    nb::gil_scoped_release release;
+    for (size_t i = 0; i + 1 < sentences.size(); ++i) {
+      const int64_t first = sentences.data()[i];
+      self.index.encode(
+          int(sentences.data()[i + 1] - first),
+          [&](int t, int column) { return cell(first + t, column); }, s);
+    }
+  }
+  return nb::make_tuple(numpy(std::move(s.offsets)), numpy(std::move(s.predicates)));
+}
+
+nb::tuple encode_attributes(const PyFeatureIndex& self, In<uint8_t> text, In<uint32_t, 3> cells,
+                            In<float> values, In<int64_t> positions, In<int64_t> sentences) {
+  const CellView cell(text, cells);
+  Dataset::check_offsets(span(positions), cells.shape(0), "position");
+  Dataset::check_offsets(span(sentences), positions.size() - 1, "sentence");
+  if (values.size() != cells.shape(0)) throw std::invalid_argument("one value for each attribute");
+  if (self.index.program().attribute_skeleton < 0)
+    throw std::invalid_argument("the template is for columns, not for attributes");
+  FeatureIndex::Scratch s;
+  s.offsets.push_back(0);
+  {
+    nb::gil_scoped_release release;
+    for (size_t i = 0; i + 1 < sentences.size(); ++i) {
+      const int64_t first = sentences.data()[i];
+      self.index.encode_attributes(
+          int(sentences.data()[i + 1] - first), positions.data() + first,
+          [&](int64_t k) { return cell(k, 0); }, values.data(), s);
+    }
+  }
+  return nb::make_tuple(numpy(std::move(s.offsets)), numpy(std::move(s.predicates)),
+                        numpy(std::move(s.values)));
+}
+
+}  // namespace
+}  // namespace adaptag
+
+void bind_features(nb::module_& m) {
+  using namespace adaptag;
+  nb::class_<Program>(m, "Program")
+      .def(
+          "__init__",
+          [](Program* self, const std::vector<PyColumn>& columns, const std::vector<PyLine>& lines,
+             int attribute_skeleton, int attribute_kind) {
+            new (self) Program(make_program(columns, lines, attribute_skeleton, attribute_kind));
+          },
+          "columns"_a, "lines"_a, "attribute_skeleton"_a, "attribute_kind"_a)
+      .def_ro("arity", &Program::arity);
+
+  nb::class_<PyFeatureIndex>(m, "FeatureIndex")
+      .def(nb::init<const Program&, In<uint8_t>, In<uint32_t>, In<uint64_t>, In<uint32_t, 2>,
+                    In<uint64_t>, std::array<uint32_t, 3>>(),
+           "program"_a, "vocabulary_bytes"_a.noconvert(), "vocabulary_offsets"_a.noconvert(),
+           "vocabulary_slots"_a.noconvert(), "derived"_a.noconvert(), "slots"_a.noconvert(),
+           "n_of_kind"_a)
+      .def(nb::init<const Program&, std::array<uint32_t, 3>>(), "program"_a, "n_of_kind"_a)
+      .def("encode_columns", &encode_columns, "text"_a.noconvert(), "cells"_a.noconvert(),
+           "sentences"_a.noconvert())
+      .def("encode_attributes", &encode_attributes, "text"_a.noconvert(), "cells"_a.noconvert(),
+           "values"_a.noconvert(), "positions"_a.noconvert(), "sentences"_a.noconvert());
+}

@@ -1,0 +1,113 @@
+// Building a feature index from data, whole or part by part.
+#include "../index_builder.hpp"
+
+#include <nanobind/stl/array.h>
+
+#include "../layout.hpp"
+#include "feature_index.hpp"
+
+using namespace nb::literals;
+
+namespace adaptag {
+namespace {
+
+struct PyIndexBuilder {
+  explicit PyIndexBuilder(const Program& p) : program(p), builder(p) {}
+  PyIndexBuilder(const Program& p, In<uint8_t> bytes, In<uint32_t> offsets, In<uint32_t, 2> derived,
+                 In<uint32_t, 2> keys, std::array<uint32_t, 3> n_of_kind)
+      : program(p),
+        builder(p, {span(bytes), span(offsets), {}}, span(derived), span(keys), n_of_kind) {}
+
+  void add_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences) {
+    const CellView cell(text, cells);
+    check_columns(program, cell.n_columns(), cells.shape(0));
+    Dataset::check_offsets(span(sentences), cells.shape(0), "sentence");
+    nb::gil_scoped_release release;
+    builder.add(span(sentences), cell);
+  }
+  void add_attributes(In<uint8_t> text, In<uint32_t, 3> cells, In<float> values,
+                      In<int64_t> positions, In<int64_t> sentences) {
+    const CellView cell(text, cells);
+    Dataset::check_offsets(span(positions), cells.shape(0), "position");
+    Dataset::check_offsets(span(sentences), positions.size() - 1, "sentence");
+    if (values.size() != cells.shape(0))
+      throw std::invalid_argument("one value for each attribute");
+    nb::gil_scoped_release release;
+    builder.add_attributes(
+        span(sentences), span(positions), [&](int64_t k) { return cell(k, 0); }, span(values));
+  }
+  // The data added since the last call, in a layout with room for so many predicates of each kind.
+  nb::tuple take(const std::array<uint32_t, 3>& room) {
+    const auto counts = builder.counts();
+    for (int kind = 0; kind < 3; ++kind)
+      if (counts[kind] > room[kind]) throw std::invalid_argument("room: too small");
+    builder.number_at_once(room);
+    auto out =
+        nb::make_tuple(numpy(std::move(builder.positions)), numpy(std::move(builder.predicates)),
+                       numpy(std::move(builder.values)));
+    builder.clear_data();
+    return out;
+  }
+  // The index as it is now; the builder goes on.
+  nb::dict snapshot() const {
+    IndexBuilder copy(builder);
+    copy.clear_data();
+    copy.keep_all();
+    copy.freeze(1, {1, 1.0});
+    return tables(copy);
+  }
+  nb::dict freeze(uint32_t cutoff, uint32_t edge_cutoff, double edge_share) {
+    {
+      nb::gil_scoped_release release;
+      builder.freeze(cutoff, {edge_cutoff, edge_share});
+    }
+    nb::dict out = tables(builder);
+    out["positions"] = numpy(std::move(builder.positions));
+    out["predicates"] = numpy(std::move(builder.predicates));
+    out["values"] = numpy(std::move(builder.values));
+    return out;
+  }
+
+  // Hands the tables of a frozen builder over.
+  nb::dict tables(IndexBuilder& builder) const {
+    nb::dict out;
+    out["n_of_kind"] =
+        nb::make_tuple(builder.n_of_kind[0], builder.n_of_kind[1], builder.n_of_kind[2]);
+    const size_t P = builder.keys.size() / (size_t(program.arity) + 1);
+    const size_t V = builder.vocabulary.size();
+    out["slots"] = numpy(std::move(builder.slots));
+    out["keys"] = numpy(std::move(builder.keys), {P, size_t(program.arity) + 1});
+    out["derived"] = numpy(std::move(builder.derived), {program.columns.size(), V});
+    out["vocabulary_bytes"] = numpy(std::move(builder.vocabulary.bytes));
+    out["vocabulary_offsets"] = numpy(std::move(builder.vocabulary.offsets));
+    out["vocabulary_slots"] = numpy(std::move(builder.vocabulary.slots));
+    return out;
+  }
+
+  Program program;
+  IndexBuilder builder;
+};
+
+}  // namespace
+}  // namespace adaptag
+
+void bind_index_builder(nb::module_& m) {
+  using namespace adaptag;
+  nb::class_<PyIndexBuilder>(m, "IndexBuilder")
+      .def(nb::init<const Program&>(), "program"_a)
+      .def(nb::init<const Program&, In<uint8_t>, In<uint32_t>, In<uint32_t, 2>, In<uint32_t, 2>,
+                    std::array<uint32_t, 3>>(),
+           "program"_a, "vocabulary_bytes"_a.noconvert(), "vocabulary_offsets"_a.noconvert(),
+           "derived"_a.noconvert(), "keys"_a.noconvert(), "n_of_kind"_a)
+      .def("add_columns", &PyIndexBuilder::add_columns, "text"_a.noconvert(), "cells"_a.noconvert(),
+           "sentences"_a.noconvert())
+      .def("add_attributes", &PyIndexBuilder::add_attributes, "text"_a.noconvert(),
+           "cells"_a.noconvert(), "values"_a.noconvert(), "positions"_a.noconvert(),
+           "sentences"_a.noconvert())
+      .def(
+          "limit", [](PyIndexBuilder& self, size_t n) { self.builder.limit(n); }, "n"_a)
+      .def_prop_ro("counts", [](const PyIndexBuilder& self) { return self.builder.counts(); })
+      .def("take", &PyIndexBuilder::take, "room"_a)
+      .def("snapshot", &PyIndexBuilder::snapshot)
+      .def("freeze", &PyIndexBuilder::freeze, "cutoff"_a, "edge_cutoff"_a, "edge_share"_a);
+}

@@ -1,0 +1,94 @@
+// Words beside those of training, as Python holds them, and code points of Python strings.
+#pragma once
+
+#include "../segmenter.hpp"
+#include "bindings.hpp"
+
+namespace adaptag {
+
+// The folding of this name; throws where there is none.
+Folding parse_folding(const std::string& name);
+
+// Appends the code points of a string, lone surrogates included.
+void append_codes(nb::handle text, std::vector<uint32_t>& out);
+
+// Words beside those of training, by their folded form.
+class PyLexicon {
+ public:
+  explicit PyLexicon(const std::string& fold) : folding_(parse_folding(fold)) {}
+
+  void add(nb::handle words, In<float> weights) {
+    size_t k = 0;
+    for (nb::handle word : words) {
+      if (k >= weights.size()) throw std::invalid_argument("one weight is needed for each word");
+      fold_word(word);
+      words_.insert(symbols_, weights.data()[k++]);
+    }
+  }
+  size_t remove(nb::handle words) {
+    size_t n = 0;
+    for (nb::handle word : words) {
+      fold_word(word);
+      n += words_.erase(symbols_);
+    }
+    return n;
+  }
+  bool contains(nb::handle word) {
+    fold_word(word);
+    return words_.lexicon.find(symbols_) != Lexicon::none;
+  }
+  // Adds words of a model, whose symbols are folded already: from number `first` on, those of at
+  // least `shortest` characters.
+  void add_symbols(In<uint32_t> symbols, In<uint32_t> offsets, size_t first, size_t shortest,
+                   float weight) {
+    for (size_t v = first; v + 1 < offsets.size(); ++v) {
+      const uint32_t begin = offsets.data()[v], end = offsets.data()[v + 1];
+      if (begin > end || end > symbols.size())
+        throw std::invalid_argument("a word lies outside the symbols");
+      if (end - begin >= shortest) words_.insert({symbols.data() + begin, end - begin}, weight);
+    }
+  }
+  // Where words [T] begin that are not there, white space left out, in texts put one behind the
+  // other.
+  auto unknown(nb::handle texts, In<uint8_t> starts) const {
+    std::vector<uint32_t> codes;
+    std::vector<size_t> ends;
+    for (nb::handle text : texts) {
+      append_codes(text, codes);
+      ends.push_back(codes.size());
+    }
+    if (codes.size() != starts.size())
+      throw std::invalid_argument("starts: one is needed for each character");
+    std::vector<int64_t> found;
+    {
+      nb::gil_scoped_release release;
+      std::vector<uint32_t> symbols(codes.size());
+      for (size_t t = 0; t < codes.size(); ++t) symbols[t] = fold(codes[t], folding_);
+      size_t t = 0;
+      for (const size_t text_end : ends)
+        while (t < text_end) {
+          size_t end = t + 1;
+          while (end < text_end && !starts.data()[end]) ++end;
+          if (!is_space(codes[t]) &&
+              words_.lexicon.find({symbols.data() + t, end - t}) == Lexicon::none)
+            found.push_back(int64_t(t));
+          t = end;
+        }
+    }
+    return numpy(std::move(found));
+  }
+  const ExtraWords& words() const { return words_; }
+
+ private:
+  void fold_word(nb::handle word) {
+    symbols_.clear();
+    append_codes(word, symbols_);
+    for (uint32_t& c : symbols_) c = fold(c, folding_);
+  }
+
+  Folding folding_;
+  ExtraWords words_;
+  std::vector<uint32_t> symbols_;
+};
+
+}  // namespace adaptag

@@ -1,0 +1,124 @@
+// Online training, and the objective of batch training.
+#include "../training.hpp"
+
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/string_view.h>
+#include <nanobind/stl/vector.h>
+
+#include "dataset.hpp"
+
+using namespace nb::literals;
+
+namespace adaptag {
+namespace {
+
+nb::list list_algorithms() {
+  nb::list all;
+  const auto text = [](std::string_view s) { return nb::str(s.data(), s.size()); };
+  for (const Declaration& d : declarations()) {
+    nb::list parameters, row, clock;
+    for (const Parameter& p : d.parameters)
+      parameters.append(nb::make_tuple(text(p.name), p.initial, text(p.bounds), text(p.help)));
+    for (const Field& f : d.row) row.append(nb::make_tuple(text(f.name), text(f.dtype)));
+    for (const Field& f : d.clock) clock.append(nb::make_tuple(text(f.name), text(f.dtype)));
+    nb::dict declaration;
+    declaration["name"] = text(d.name);
+    declaration["objective"] = text(d.objective);
+    declaration["advice"] = text(d.advice);
+    declaration["passes"] = d.passes;
+    declaration["parameters"] = parameters;
+    declaration["row"] = row;
+    declaration["clock"] = clock;
+    declaration["shadow"] = text(d.shadow);
+    declaration["looks_ahead"] = d.looks_ahead;
+    all.append(declaration);
+  }
+  return all;
+}
+
+nb::tuple as_tuple(const Totals& totals) {
+  return nb::make_tuple(totals.loss, totals.expected_correct, totals.tokens);
+}
+
+// One run of one algorithm on arrays that stay Python's: weights, their shadow, rows, the clock.
+class PyTraining {
+ public:
+  PyTraining(std::string_view name, const Layout& layout, const PyDataset& dataset,
+             const std::vector<double>& values, Out<float> weights, Out<float> shadow,
+             Out<uint8_t> rows, Out<uint8_t> clock, std::optional<size_t> n)
+      : layout_(layout), arrays_{weights, shadow, rows, clock} {
+    dataset.check(layout);
+    dataset.check_labelled();
+    training_ = make_training(name, values, layout, dataset.data, n.value_or(dataset.data.size()),
+                              {{weights.data(), weights.size()},
+                               {shadow.data(), shadow.size()},
+                               {rows.data(), rows.size()},
+                               {clock.data(), clock.size()}});
+  }
+
+  nb::tuple run(const PyDataset& dataset, In<uint32_t> order, std::optional<Out<int32_t>> best) {
+    dataset.check(layout_);
+    dataset.check_labelled();
+    for (const uint32_t i : span(order))
+      if (i >= dataset.data.size()) throw std::invalid_argument("order: no such sentence");
+    if (best && best->size() != dataset.data.positions.size() - 1)
+      throw std::invalid_argument("best: a place is needed for each token");
+    Totals totals;
+    {
+      nb::gil_scoped_release release;
+      totals = training_->run(dataset.data, span(order), best ? best->data() : nullptr);
+    }
+    return as_tuple(totals);
+  }
+  void sync() { training_->sync(); }
+  void read(Out<float> out) {
+    check_weights(layout_, out.size());
+    nb::gil_scoped_release release;
+    training_->read(out.data());
+  }
+
+ private:
+  Layout layout_;
+  std::tuple<Out<float>, Out<float>, Out<uint8_t>, Out<uint8_t>> arrays_;
+  std::unique_ptr<Training> training_;
+};
+
+// Σ −log P(y | x), Σ P(gold label) and the tokens, adding to the gradient where one is given.
+nb::tuple py_objective(const Layout& layout, const PyDataset& dataset, In<float> weights,
+                       std::optional<Out<double>> gradient, int threads) {
+  dataset.check(layout);
+  dataset.check_labelled();
+  check_weights(layout, weights.size());
+  if (gradient) check_weights(layout, gradient->size());
+  if (threads < 1) throw std::invalid_argument("threads: at least 1 is needed");
+  Totals totals;
+  {
+    nb::gil_scoped_release release;
+    totals = with_width(layout.width, [&]<int W>() {
+      return objective<W>(dataset.data, layout, weights.data(),
+                          gradient ? gradient->data() : nullptr, threads);
+    });
+  }
+  return as_tuple(totals);
+}
+
+}  // namespace
+}  // namespace adaptag
+
+void bind_training(nb::module_& m) {
+  using namespace adaptag;
+  m.def("algorithms", &list_algorithms);
+
+  nb::class_<PyTraining>(m, "Training")
+      .def(nb::init<std::string_view, const Layout&, const PyDataset&, const std::vector<double>&,
+                    Out<float>, Out<float>, Out<uint8_t>, Out<uint8_t>, std::optional<size_t>>(),
+           "algorithm"_a, "layout"_a, "dataset"_a, "values"_a, "weights"_a.noconvert(),
+           "shadow"_a.noconvert(), "rows"_a.noconvert(), "clock"_a.noconvert(), "n"_a.none(),
+           nb::keep_alive<1, 4>())
+      .def("run", &PyTraining::run, "dataset"_a, "order"_a.noconvert(),
+           "best"_a.noconvert().none() = nb::none())
+      .def("sync", &PyTraining::sync)
+      .def("read", &PyTraining::read, "out"_a.noconvert());
+  m.def("objective", &py_objective, "layout"_a, "dataset"_a, "weights"_a.noconvert(),
+        "gradient"_a.noconvert().none(), "threads"_a);
+}
