@@ -217,9 +217,10 @@ def _run_recipe(work: Work, jobs: int) -> bool:
 def _write_pages(output: Path) -> None:
     """Write the pages of all recipes that have figures in the folder."""
     from adaptag.storage.files import replace_file
-    from reproduction.pages import PICTURES, index_page, recipe_page
+    from reproduction.pages import PICTURES, recipe_page
     from reproduction.recipes.every import RECIPES
     from reproduction.runner import Figures
+    from reproduction.summary import index_page
 
     figures_of = {name: Figures.load(output, name) for name in RECIPES}
     figures_of = {name: figures for name, figures in figures_of.items() if figures.studies}

@@ -202,7 +202,7 @@ Every feature has edge weights. L-BFGS takes six steps of memory, as in the pape
 without L1, the same method in half the memory, and has the σ of SGD. It was stopped long before its
 end, where the paper let it run for 400 iterations: what it shows is how far it comes in the time.
 Sun et al. have their parts of speech from the GENIA tagger, which was made on the very abstracts;
-our features have the spelling of the word beside their orthography, which may be why all methods
+our features have the spelling of the word in addition to orthography, which may be why all methods
 are above their figures.""",
             charts=ALGORITHM_CHARTS,
         ),
@@ -281,10 +281,9 @@ its ten.""",
             text="""\
 The features of Tsuruoka et al.: words, parts of speech and chunks in a window of five, all
 substrings of the word of up to nine characters, and its shape; plain edges. OWL-QN was stopped
-after 100 iterations, before its end. Where F is below the published one, the likely reasons are
-that and our chunks: they come from a chunker of newspaper text, the paper's from one of such
-abstracts. The best rate was the lowest that was tried. The naive penalty is left out, as for
-chunking.""",
+after 100 iterations, before it converged. That and our chunks, which come from a chunker of
+newspaper text and not of abstracts, are the likely reasons where F is below the published one.
+The best rate was the lowest that was tried. The naive penalty is left out, as for chunking.""",
             charts=L1_CHARTS,
             column=(TSURUOKA, "NER"),
             whole_objective=True,

@@ -251,7 +251,7 @@ The paper's lexicon is a thesaurus and an encyclopedia, ours the frequent words 
 data; its split of the month is not known. `adf-characters` has no lexicon, and is better: all
 frequent words of the training text are in the lexicon, so a model relies on it more than new text
 allows. Rates of ADF and SGD were chosen after ten passes; that of MADF is found on a sample. L-BFGS
-has the σ of SGD and was stopped before its end. Beside it stands the paper's CRF++.""",
+has the σ of SGD and was stopped before it converged; its published figure is that of CRF++.""",
             charts=(
                 ("scores", ("adf", "madf", "sgd", "lbfgs")),
                 ("scores", ("adf", "dca", "pa", "averaged-perceptron", "adf-characters")),

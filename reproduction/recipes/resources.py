@@ -189,7 +189,7 @@ RESOURCES = Recipe(
     f"""\
 The first {LABELLED:,} training sentences with labels; of the others, only their text, or the words
 or names in them as a list. ADF with σ 5, and for each row the rate that was best on held-out
-labelled sentences. Each extractor stands alone, then all together.""",
+labelled sentences. Each extractor is added alone, then all together.""",
     read,
     problem,
     (

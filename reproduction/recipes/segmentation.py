@@ -273,9 +273,8 @@ memory to read, and has the σ of SGD.""",
             "table 2, PKU, of Sun, Wang and Li (2012)",
             increments,
             """\
-In brackets: published. New words found: of the test words that are not in the training data as they
-are written, the percentage that was found; numbers are among them. Seconds are those of reading
-features and training.""",
+Published figures in brackets. New words found: the recall of test words that are not in the
+training data, numbers included. Seconds include the extraction of features.""",
         ),
         Study(
             "edges",
@@ -376,10 +375,10 @@ are found on a sample of the data, as in the paper.""",
 Tags B, M, E, S and plain edges; characters, their bigrams, maximum matching with the frequent words
 of the training data, and accessor variety and mutual information of the text of the training and
 test lines, without their words. Features that occur less than five times are left out. All are
-below the published figures, and below the rows above. The likely reasons: the paper has features
-of words beside these, as above, ours only maximum matching, and rich edges are gone; its raw
-text is not known and surely larger. What the features of raw text add by themselves is measured
-under [word lists and raw text](resources.md).""",
+below the published figures, and below the rows above. The likely reasons: the paper also has
+the features of words used above, where we have only maximum matching, and we have no rich edges;
+its raw text is not known and surely larger. What the features of raw text add by
+themselves is measured under [word lists and raw text](resources.md).""",
             column=(HE_WANG, "CWS PKU(e)"),
         ),
     ),

@@ -19,7 +19,7 @@ from adaptag.experiments.significance import TTest
 from adaptag.training.calibration import objective
 from adaptag.training.callbacks import Callback
 from reproduction import cli, runner
-from reproduction.pages import index_page, recipe_page
+from reproduction.pages import recipe_page
 from reproduction.recipes.recipe import (
     QUICK_PASSES,
     Corpora,
@@ -33,6 +33,7 @@ from reproduction.recipes.recipe import (
     encoded,
 )
 from reproduction.runner import Figures, reproduce, tune, tuning_page
+from reproduction.summary import index_page
 from tests.reproduction.corpora import write_corpora
 from tests.unit.test_comparison import data
 

@@ -9,6 +9,7 @@ import pytest
 from reproduction import pages
 from reproduction.recipes.every import RECIPES
 from reproduction.runner import Figures
+from reproduction.summary import index_page
 
 RESULTS = Path(__file__).parents[2] / "docs" / "results"
 
@@ -23,7 +24,7 @@ def test_the_page_of_a_recipe(name, monkeypatch):
 
 def test_the_summary():
     figures = {name: Figures.load(RESULTS, name) for name in RECIPES}
-    text = pages.index_page(list(RECIPES.values()), figures)
+    text = index_page(list(RECIPES.values()), figures)
     assert text == (RESULTS / "index.md").read_text(encoding="utf-8")
 
 
