@@ -46,7 +46,7 @@ def run() -> None:
 def reproduce(
     tasks: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[TASK]…", help="Recipes to run; by default all of them."),
+        typer.Argument(metavar="TASK", help="Recipes to run; by default all of them."),
     ] = None,
     quick: Annotated[
         bool,
@@ -109,23 +109,30 @@ def reproduce(
     target = output or (RESULTS / QUICK if quick else RESULTS)
     target.mkdir(parents=True, exist_ok=True)
     processes = min(len(chosen), jobs or (cores() if quick else 1))
-    rest = (folder, target.resolve(), quick, resume, tune, bool(tasks))
-    work = [Work(one.name, *rest) for one in sorted(chosen, key=lambda one: -one.minutes)]
+    shared = (folder, target.resolve(), quick, resume, tune, bool(tasks))
+    longest_first = sorted(chosen, key=lambda recipe: -recipe.minutes)
+    work = [Work(recipe.name, *shared) for recipe in longest_first]
     try:
-        done = _run(work, processes)
+        finished = _run(work, processes)
     finally:
         if not tune:
-            _write(target)
-    if not done:
-        say("not finished; --resume goes on from here")
+            _write_pages(target)
+    if not finished:
+        say("not finished; --resume continues from here")
         raise typer.Exit(INTERRUPTED)
 
 
 class Work(NamedTuple):
-    """What a process is to do: a recipe, its data, where to write, and the options.
+    """The work of a process: a recipe, the folders, and the options.
 
     Attributes:
-        named: whether the recipe was asked for by its name: its corpora must then be there.
+        name: The name of the recipe.
+        data: The folder of corpora.
+        output: The folder of the pages.
+        quick: Whether it is a quick run.
+        resume: Whether studies that were measured before are skipped.
+        tune: Whether to search for settings instead of measuring.
+        named: Whether the recipe was named on the command line: its corpora must then exist.
     """
 
     name: str
@@ -138,21 +145,21 @@ class Work(NamedTuple):
 
 
 def _run(work: Sequence[Work], processes: int) -> bool:
-    """Run recipes in processes of their own, each on one core; whether all were finished."""
+    """Run each recipe in a process on its own core; whether all were finished."""
     context = multiprocessing.get_context("spawn")
-    places = context.Queue()
+    core_queue = context.Queue()
     for core in itertools.islice(itertools.cycle(reversed(_cores())), processes):
-        places.put(core)
+        core_queue.put(core)
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-    pool = ProcessPoolExecutor(processes, context, _begin, (places,))
+    pool = ProcessPoolExecutor(processes, context, _pin_to_core, (core_queue,))
     try:
-        futures = [pool.submit(_one, one, processes) for one in work]
-        wait(futures)  # one that fails does not end the others
+        futures = [pool.submit(_run_recipe, item, processes) for item in work]
+        wait(futures)  # a recipe that fails does not end the others
         finished = [future.result() for future in futures]
         return all(finished)
     except BrokenProcessPool:
-        say("a process was ended from outside, perhaps for want of memory")
+        say("a process was killed, perhaps for lack of memory")
         return False
     except KeyboardInterrupt:
         return False
@@ -164,14 +171,14 @@ def _cores() -> list[int]:
     return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else [0]
 
 
-def _begin(places: Any) -> None:
-    """Keep this process on one core."""
+def _pin_to_core(core_queue: Any) -> None:
+    """Pin this process to one core."""
     if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {places.get()})
+        os.sched_setaffinity(0, {core_queue.get()})
 
 
-def _one(work: Work, jobs: int) -> bool:
-    """Run a recipe, one of so many at a time; whether it was finished."""
+def _run_recipe(work: Work, jobs: int) -> bool:
+    """Run a recipe; whether it was finished."""
     from adaptag.storage.files import replace_file
     from reproduction import runner
     from reproduction.recipes.every import recipe
@@ -179,11 +186,11 @@ def _one(work: Work, jobs: int) -> bool:
 
     chosen = recipe(work.name)
 
-    def tell(text: str) -> None:
+    def report(text: str) -> None:
         say(f"{work.name}: {text}")
 
     with Watch(f"{work.name}: ", alone=jobs == 1) as watch:
-        ways: Any = {"callbacks": [watch], "on_run": watch.on_run, "say": tell}
+        options: Any = {"callbacks": [watch], "on_run": watch.on_run, "say": report}
         try:
             if not work.tune:
                 return runner.reproduce(
@@ -192,13 +199,13 @@ def _one(work: Work, jobs: int) -> bool:
                     work.output,
                     Effort(work.quick, jobs),
                     resume=work.resume,
-                    **ways,
+                    **options,
                 )
-            choices = runner.tune(chosen, work.data, **ways)
+            choices = runner.tune(chosen, work.data, **options)
         except MissingCorpusError as error:
             if work.named:
                 raise
-            tell(f"left out: {error}")
+            report(f"skipped: {error}")
             return True
         except KeyboardInterrupt:
             return False
@@ -207,24 +214,25 @@ def _one(work: Work, jobs: int) -> bool:
     return True
 
 
-def _write(output: Path) -> None:
-    """Write the pages of all recipes that have figures there."""
+def _write_pages(output: Path) -> None:
+    """Write the pages of all recipes that have figures in the folder."""
     from adaptag.storage.files import replace_file
-    from reproduction.pages import PICTURES, index_page, recipe_page
+    from reproduction.pages import PICTURES, recipe_page
     from reproduction.recipes.every import RECIPES
     from reproduction.runner import Figures
+    from reproduction.summary import index_page
 
-    found = {name: Figures.load(output, name) for name in RECIPES}
-    found = {name: figures for name, figures in found.items() if figures.studies}
-    if not found:
+    figures_of = {name: Figures.load(output, name) for name in RECIPES}
+    figures_of = {name: figures for name, figures in figures_of.items() if figures.studies}
+    if not figures_of:
         return
     (output / PICTURES).mkdir(parents=True, exist_ok=True)
     files: dict[str, str] = {}
-    for name, figures in found.items():
+    for name, figures in figures_of.items():
         page = recipe_page(RECIPES[name], figures)
         files[f"{name}.md"] = page.text
         files |= {f"{PICTURES}/{picture}": svg for picture, svg in page.pictures.items()}
-    files["index.md"] = index_page(list(RECIPES.values()), found)
+    files["index.md"] = index_page(list(RECIPES.values()), figures_of)
     for name, text in files.items():
         with replace_file(output / name) as file:
             file.write(text.encode())

@@ -1,7 +1,7 @@
 """ADF's convergence theory, checked: ``python -m reproduction.convergence``.
 
 Each function below quotes a statement, measures exactly what it says on a small convex problem,
-and gives the figures and the lines of a chart. What they show is told in ``docs/theory.md``.
+and gives the figures and the lines of a chart. ``docs/theory.md`` says what they show.
 
     Sun, Li, Wang, Lu (2014). Computational Linguistics 40(3). Lemma 1, Theorems 1 to 4.
     He, Wang (2012). COLING. Section 2.3.2, on ADF.
@@ -41,12 +41,12 @@ PASSES = 2000  # of the comparison with MADF
 
 @dataclass(frozen=True)
 class Section:
-    """What a statement comes to.
+    """The measured figures and the chart of a statement.
 
     Attributes:
-        figures: measured numbers by name.
-        series: the lines of its chart.
-        chart: the other arguments of ``line_chart``.
+        figures: The measured numbers, by name.
+        series: The lines of the chart.
+        chart: The other arguments of ``line_chart``.
     """
 
     figures: dict[str, float]
@@ -71,7 +71,7 @@ def contraction(problem: Problem) -> Section:
     shape = last.rates / last.rates.max()
     same, bound = np.ones_like(shape), problem.bound
     grid = np.linspace(0.05, 3, 50)
-    found = {
+    figures = {
         "bound": bound,
         "printed_degree": 1 - bound / problem.sigma**2,
         "degree": 1 - bound * problem.decay,
@@ -98,7 +98,7 @@ def contraction(problem: Problem) -> Section:
         Series("the bound on γ_max", [1, 1], [0.95, 1.25]),
     ]
     return Section(
-        _floats(found),
+        _floats(figures),
         series,
         {
             "title": "How far one update can move two weight vectors apart",
@@ -130,7 +130,7 @@ def successive(problem: Problem) -> Section:
         [repeated(problem, i, s.weights, s.rates) for i, s in zip(after, states, strict=False)]
     )
     printed, degree = 1 - RATE / problem.sigma**2, 1 - RATE * problem.decay
-    found = {
+    figures = {
         "twice_largest": twice.max(),
         "twice_above_printed": 100 * np.mean(twice > printed),
         "twice_above_degree": 100 * np.mean(twice > degree),
@@ -145,7 +145,7 @@ def successive(problem: Problem) -> Section:
         for name, ratios in (("the same sample twice", twice), ("training: the next sample", other))
     ]
     return Section(
-        _floats(found),
+        _floats(figures),
         [*series, Series("equal steps", [1, 1], [0, 100])],
         {
             "title": "Length of a step, as a part of the one before",
@@ -181,7 +181,7 @@ def accumulated(problem: Problem) -> Section:
     easy = np.argmax(problem.y * (problem.x @ best))
     from_best = sums(np.append(easy, order[:10]), PAPER, best)
     share = 1 / (RATE * problem.decay)  # 1/(1 − q) with the prior's share in one sample
-    found = {
+    figures = {
         "change": decaying[-1],
         "printed_bound": decaying[0] * problem.sigma**2 / RATE,
         "bound": decaying[0] * share,
@@ -201,12 +201,12 @@ def accumulated(problem: Problem) -> Section:
     series = [
         Series("ADF", passes, list(decaying[seen])),
         Series("fixed rates", passes, list(constant[seen])),
-        level("d₀σ²/γ_max, as printed", found["printed_bound"]),
-        level("d₀nσ²/γ_max", found["bound"]),
-        level("Gcq/(1 − α)", found["geometric_bound"]),
+        level("d₀σ²/γ_max, as printed", figures["printed_bound"]),
+        level("d₀nσ²/γ_max", figures["bound"]),
+        level("Gcq/(1 − α)", figures["geometric_bound"]),
     ]
     return Section(
-        _floats(found),
+        _floats(figures),
         series,
         {
             "title": "Accumulated change of the weights, and its bounds",
@@ -242,7 +242,7 @@ def rate(problem: Problem) -> Section:
     def printed(eigenvalue: float) -> float:
         return float(np.exp(RATE * eigenvalue * beta / (beta - 1)))
 
-    found = {
+    figures = {
         "smallest_eigenvalue": low,
         "condition": RATE * beta * float(values[-1]),
         "phi_10": phi[9],
@@ -268,7 +268,7 @@ def rate(problem: Problem) -> Section:
         Series("mean of 1,500 runs", at, list(mean[seen]), list(error[seen])),
     ]
     return Section(
-        _floats(found),
+        _floats(figures),
         series,
         {
             "title": "What is left of the distance to the optimum",
@@ -292,8 +292,8 @@ def distance(problem: Problem) -> Section:
     length = np.linalg.norm(best)
 
     def left(name: str, settings: dict[str, float]) -> Vector:
-        found = core_weights(problem, order, name, settings)
-        parts: Vector = np.linalg.norm(found - best, axis=1) / length
+        weights = core_weights(problem, order, name, settings)
+        parts: Vector = np.linalg.norm(weights - best, axis=1) / length
         return parts
 
     lines = {
@@ -304,22 +304,22 @@ def distance(problem: Problem) -> Section:
         "MADF, a = 0.1": left("madf", {"rate": RATE, "lower": 0.1}),
     }
     keys = ("fast", "paper", "slow", "madf", "madf_mild")
-    found: dict[str, Any] = {
+    figures: dict[str, Any] = {
         f"{key}_{number}": curve[number - 1]
         for key, curve in zip(keys, lines.values(), strict=True)
         for number in (10, 100, 1000, PASSES)
     }
     states = list(adf(problem, order[:20], **_adf(FAST)))
     lacking = np.maximum(0, np.abs(best) - theorems.reach(problem, order[:20], states))
-    found["fast_provable"] = np.linalg.norm(lacking) / length
-    found["lbfgs"] = np.linalg.norm(theorems.lbfgs_optimum(problem) - best) / length
+    figures["fast_provable"] = np.linalg.norm(lacking) / length
+    figures["lbfgs"] = np.linalg.norm(theorems.lbfgs_optimum(problem) - best) / length
     *_, last = adf(problem, order[:5], **_adf(PAPER))
     core = core_weights(problem, order[:5], "adf", PAPER)
-    found["numpy_and_core"] = np.abs(last.weights - core[-1]).max()
+    figures["numpy_and_core"] = np.abs(last.weights - core[-1]).max()
     seen = np.unique(np.geomspace(1, PASSES, 48).astype(int)) - 1
     at = [float(number + 1) for number in seen]
     return Section(
-        _floats(found),
+        _floats(figures),
         [Series(name, at, list(curve[seen])) for name, curve in lines.items()],
         {
             "title": "Distance to the optimum: exponential decay and 1/t",
@@ -347,17 +347,17 @@ def figures() -> dict[str, Section]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Write ``convergence.json`` and one SVG a section."""
+    """Write ``convergence.json`` and one SVG per section."""
     parser = argparse.ArgumentParser(prog="python -m reproduction.convergence")
     parser.add_argument("--output", type=Path, required=True, help="folder for charts and figures")
     output: Path = parser.parse_args(arguments).output
     output.mkdir(parents=True, exist_ok=True)
-    found = figures()
-    for name, section in found.items():
+    sections = figures()
+    for name, section in sections.items():
         svg = line_chart(section.series, **section.chart)
         svg = re.sub(r"\n +", "\n", svg)  # a tenth of the file
         (output / f"convergence-{name}.svg").write_text(svg, encoding="utf-8")
-    numbers = {name: section.figures for name, section in found.items()}
+    numbers = {name: section.figures for name, section in sections.items()}
     text = json.dumps(numbers, indent=2) + "\n"
     (output / "convergence.json").write_text(text, encoding="utf-8")
 
@@ -372,8 +372,8 @@ def _adf(settings: dict[str, float]) -> dict[str, Any]:
     return {**settings, "window": int(settings["window"])}
 
 
-def _floats(found: dict[str, Any]) -> dict[str, float]:
-    return {name: float(value) for name, value in found.items()}
+def _floats(figures: dict[str, Any]) -> dict[str, float]:
+    return {name: float(value) for name, value in figures.items()}
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Recipes run: their studies measured, one after the other, and the figures kept in files."""
+"""Runs recipes: measures their studies one after the other, and saves the figures in files."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from adaptag.errors import FileError
-from adaptag.experiments.comparison import check_contestants, contest, machine
+from adaptag.experiments.comparison import check_candidates, compare_candidates, machine
 from adaptag.experiments.results import Comparison, Table
-from adaptag.experiments.space import configurations, resolve
-from adaptag.experiments.space import shown as shown_value
+from adaptag.experiments.space import configurations, format_value, resolve
 from adaptag.storage.files import replace_file, shown
 from adaptag.training.algorithms import algorithm as find_algorithm
 from reproduction.recipes.recipe import Measurement, Row, Study
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from adaptag.experiments.comparison import Contestant
+    from adaptag.experiments.comparison import Candidate
     from adaptag.experiments.problem import Problem
     from adaptag.settings import Value
     from adaptag.training.callbacks import Callback
@@ -32,22 +31,22 @@ if TYPE_CHECKING:
 __all__ = ["Choice", "Figures", "reproduce", "tune", "tuning_page"]
 
 FIGURES = "figures"
-# Where settings are chosen: passes at most, and iterations of a batch algorithm.
+# The maximum when settings are chosen: passes, and iterations of a batch algorithm.
 MOST_PASSES, MOST_ITERATIONS = 10, 40
 SCORE, OBJECTIVE = "Score", "Objective"
 
 
 @dataclass
 class Figures:
-    """What was measured of a recipe.
+    """The figures that were measured for a recipe.
 
     Attributes:
-        folder: that of the results.
-        recipe: its name.
-        studies: by their keys: a ``comparison``, or ``tables``; the ``seconds`` it took; the
-            ``rows`` that were asked for.
-        machine: that of the last study.
-        quick: whether it was little work.
+        folder: The folder of the results.
+        recipe: The name of the recipe.
+        studies: For each key of a study, a ``comparison`` or ``tables``, the ``seconds`` it took,
+            and the settings of its ``rows``.
+        machine: The machine that measured the last study.
+        quick: Whether it was a quick run.
     """
 
     folder: Path
@@ -58,7 +57,7 @@ class Figures:
 
     @classmethod
     def load(cls, folder: Path, recipe: str) -> Figures:
-        """Read what there is; nothing, where there is no file."""
+        """Read the figures of a recipe; empty where there is no file."""
         path = folder / FIGURES / f"{recipe}.json"
         if not path.exists():
             return cls(folder, recipe, {}, machine())
@@ -69,7 +68,7 @@ class Figures:
             raise FileError(f"{shown(path)}: no figures of a reproduction: {error}") from None
 
     def save(self) -> None:
-        """Write all, or leave the file as it was."""
+        """Write the file completely, or leave it unchanged."""
         content = {"quick": self.quick, "machine": self.machine, "studies": self.studies}
         path = self.folder / FIGURES / f"{self.recipe}.json"
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -77,14 +76,14 @@ class Figures:
             file.write((json.dumps(content) + "\n").encode())
 
     def comparison(self, key: str) -> Comparison | None:
-        """The contest of a study; none where it was not run, or is none."""
-        found = self.studies.get(key, {}).get("comparison")
-        return None if found is None else Comparison.from_dict(found)
+        """The comparison of a study; None where there is none."""
+        content = self.studies.get(key, {}).get("comparison")
+        return None if content is None else Comparison.from_dict(content)
 
     def tables(self, key: str) -> list[Table]:
         """The tables of a measurement."""
-        found = self.studies.get(key, {}).get("tables", [])
-        return [Table(one["head"], one["rows"]) for one in found]
+        tables = self.studies.get(key, {}).get("tables", [])
+        return [Table(table["head"], table["rows"]) for table in tables]
 
 
 def reproduce(
@@ -103,15 +102,15 @@ def reproduce(
     Args:
         recipe: the task.
         data: the folder of corpora.
-        output: where figures are kept.
-        effort: how much of it.
-        resume: leave out studies that have figures, of the same settings.
-        callbacks: watch each training.
+        output: the folder of figures.
+        effort: a full or a quick run.
+        resume: skip studies that were measured before with the same settings.
+        callbacks: called during each training.
         on_run: called before each training, as in ``compare``.
-        say: takes a line on where the work is.
+        say: called with progress messages.
 
     Returns:
-        Whether all was done; not, where Ctrl-C ended it.
+        Whether all studies were finished; False after Ctrl-C.
     """
     figures = Figures.load(output, recipe.name)
     if not resume or figures.quick != effort.quick:
@@ -119,41 +118,43 @@ def reproduce(
     studies = [
         study
         for study in recipe.studies
-        if figures.studies.get(study.key, {}).get("rows") != _asked(study)
+        if figures.studies.get(study.key, {}).get("rows") != _settings(study)
     ]
     if not studies:
         return True
     say("reading the corpora")
     corpora = recipe.read(data)
-    prepared = _Prepared(recipe, corpora)
+    problems = _Problems(recipe, corpora)
     for study in studies:
         say(study.title)
         began = time.perf_counter()
         if isinstance(study, Measurement):
             tables = study.measure(corpora, effort, say)
-            found: dict[str, Any] = {"tables": [{"head": t.head, "rows": t.rows} for t in tables]}
+            measured: dict[str, Any] = {
+                "tables": [{"head": t.head, "rows": t.rows} for t in tables]
+            }
         else:
-            rows = [_limited(row, effort) for row in study.rows]
-            comparison = contest(
-                _contestants(prepared, rows),
+            rows = [_shortened(row, effort) for row in study.rows]
+            comparison = compare_candidates(
+                _candidates(problems, rows),
                 seeds=range(1, effort.seeds(study.seeds) + 1),
                 whole_objective=study.whole_objective,
                 callbacks=callbacks,
                 on_run=on_run,
             )
-            if comparison.left_out:
+            if comparison.unfinished:
                 return False
-            found = {"comparison": comparison.to_dict()}
+            measured = {"comparison": comparison.to_dict()}
         seconds = round(time.perf_counter() - began, 1)
-        figures.studies[study.key] = {"rows": _asked(study), "seconds": seconds, **found}
+        figures.studies[study.key] = {"rows": _settings(study), "seconds": seconds, **measured}
         figures.machine = machine() | {"at a time": str(effort.jobs)}
         figures.quick = effort.quick
         figures.save()
     return True
 
 
-class _Prepared:
-    """The problems of a recipe; that of the features used last is kept."""
+class _Problems:
+    """The problems of a recipe; only the most recent one is cached."""
 
     def __init__(self, recipe: Recipe, corpora: Any) -> None:
         self.recipe, self.corpora = recipe, corpora
@@ -161,33 +162,33 @@ class _Prepared:
 
     def __call__(self, features: str) -> Problem:
         if self.last is None or self.last[0] != features:
-            self.last = None  # before the next one is made: both may not fit
+            self.last = None  # frees memory before the next one is made
             self.last = (features, self.recipe.problem(self.corpora, features))
         return self.last[1]
 
 
-def _limited(row: Row, effort: Effort) -> Row:
+def _shortened(row: Row, effort: Effort) -> Row:
     passes = effort.passes(int(row.settings["passes"]))
     return replace(row, settings={**row.settings, "passes": passes})
 
 
-def _asked(study: Study | Measurement) -> list[Any]:
-    """What the figures of a study depend on, ready for JSON."""
+def _settings(study: Study | Measurement) -> list[Any]:
+    """The settings that the figures of a study depend on, ready for JSON."""
     if isinstance(study, Measurement):
         return []
     return [[row.name, row.features, dict(row.settings)] for row in study.rows]
 
 
-def _contestants(prepared: _Prepared, rows: Sequence[Row]) -> list[tuple[Contestant, Problem]]:
-    """Check all rows, then prepare their problems."""
-    problems = {row.features: prepared(row.features) for row in rows}
+def _candidates(problems: _Problems, rows: Sequence[Row]) -> list[tuple[Candidate, Problem]]:
+    """Make the candidates of the rows, each with its problem."""
+    by_features = {row.features: problems(row.features) for row in rows}
     names, settings = [], {}
     for row in rows:
-        n = len(problems[row.features].parts[0].train)
+        n = len(by_features[row.features].parts[0].train)
         names.append(row.name)
         settings[row.name.partition("=")[0]] = resolve(dict(row.settings), n)
-    checked = check_contestants(names, settings, None)
-    return [(one, problems[row.features]) for one, row in zip(checked, rows, strict=True)]
+    candidates = check_candidates(names, settings, None)
+    return [(c, by_features[row.features]) for c, row in zip(candidates, rows, strict=True)]
 
 
 # ---- choosing ----------------------------------------------------------------------------------
@@ -195,28 +196,28 @@ def _contestants(prepared: _Prepared, rows: Sequence[Row]) -> list[tuple[Contest
 
 @dataclass(frozen=True)
 class Choice:
-    """What was tried for a row of a study, best first.
+    """The settings that were tried for a row of a study.
 
     Attributes:
-        study: its title.
-        row: its name.
-        measure: what decided.
-        tried: settings, and what they reached.
+        study: The title of the study.
+        row: The name of the row.
+        metric: The metric that the choice is based on.
+        tried: The settings and their values of the metric, the best first.
     """
 
     study: str
     row: str
-    measure: str
+    metric: str
     tried: list[tuple[dict[str, Value], float]]
 
     def table(self) -> Table:
-        """All that was tried; the first line was chosen."""
-        form = ".4f" if self.measure == OBJECTIVE else ".2f"
+        """All settings that were tried; the first row was chosen."""
+        form = ".4f" if self.metric == OBJECTIVE else ".2f"
         rows = [
-            [", ".join(f"{n} {shown_value(v)}" for n, v in settings.items()), format(value, form)]
+            [", ".join(f"{n} {format_value(v)}" for n, v in settings.items()), format(value, form)]
             for settings, value in self.tried
         ]
-        return Table(["Settings", self.measure], rows)
+        return Table(["Settings", self.metric], rows)
 
 
 def tune(
@@ -227,21 +228,21 @@ def tune(
     on_run: OnRun | None = None,
     say: Callable[[str], None] = lambda _: None,
 ) -> list[Choice]:
-    """Try the grids of a recipe's rows on its training data alone.
+    """Search the grids of a recipe's rows on its training data alone.
 
-    There are fewer passes than in the studies. What counts is the score after the last one; with a
-    whole objective, for online algorithms, the objective of what was trained on.
+    There are fewer passes than in the studies. Settings are chosen by the score after the last
+    pass; in studies of the whole objective, those of online algorithms by that objective.
 
     Args:
         recipe: the task.
         data: the folder of corpora.
-        callbacks: watch each training.
+        callbacks: called during each training.
         on_run: called before each training.
-        say: takes a line on where the work is.
+        say: called with progress messages.
     """
     say("reading the corpora")
-    prepared = _Prepared(recipe, recipe.training(recipe.read(data)))
-    found = []
+    problems = _Problems(recipe, recipe.training(recipe.read(data)))
+    choices = []
     studies = [study for study in recipe.studies if isinstance(study, Study)]
     for study, row in itertools.chain.from_iterable(((s, r) for r in s.rows) for s in studies):
         if not row.grid:
@@ -250,25 +251,25 @@ def tune(
         name, _, algorithm = row.name.partition("=")
         grid = configurations({n: tuple(values) for n, values in row.grid.items()})
         rows = [
-            Row(f"{name}.{k}={algorithm or name}", _tuned(row, one), features=row.features)
-            for k, one in enumerate(grid)
+            Row(f"{name}.{k}={algorithm or name}", _tuned(row, values), features=row.features)
+            for k, values in enumerate(grid)
         ]
-        comparison = contest(
-            _contestants(prepared, rows),
+        comparison = compare_candidates(
+            _candidates(problems, rows),
             whole_objective=study.whole_objective,
             callbacks=callbacks,
             on_run=on_run,
         )
-        if comparison.left_out:
+        if comparison.unfinished:
             raise KeyboardInterrupt
         by_loss = study.whole_objective and comparison.entries[0].online
         curve = "objective" if by_loss else "scores"
-        values = [entry.at_end(curve).value for entry in comparison.entries]
+        reached = [entry.at_end(curve).value for entry in comparison.entries]
         tried = sorted(
-            zip(grid, values, strict=True), key=lambda one: one[1] if by_loss else -one[1]
+            zip(grid, reached, strict=True), key=lambda pair: pair[1] if by_loss else -pair[1]
         )
-        found.append(Choice(study.title, row.name, OBJECTIVE if by_loss else SCORE, tried))
-    return found
+        choices.append(Choice(study.title, row.name, OBJECTIVE if by_loss else SCORE, tried))
+    return choices
 
 
 def _tuned(row: Row, changed: dict[str, Value]) -> dict[str, Value]:
@@ -279,12 +280,12 @@ def _tuned(row: Row, changed: dict[str, Value]) -> dict[str, Value]:
 
 
 def tuning_page(recipe: Recipe, choices: Sequence[Choice]) -> str:
-    """The evidence as Markdown."""
+    """The settings that were tried, as Markdown."""
     parts = [
         f"# Settings: {recipe.title}",
-        "On the training data alone: the test data is not looked at. Settings are scored after "
-        f"{MOST_PASSES} passes, or {MOST_ITERATIONS} iterations of batch algorithms, or those of "
-        "the study where they are fewer; seed 1. What was chosen stands first.",
+        "Chosen on the training data alone, without the test data. Settings are scored after "
+        f"{MOST_PASSES} passes, or {MOST_ITERATIONS} iterations of batch algorithms, or fewer "
+        "where the study has fewer; seed 1. The first row of each table was chosen.",
         (recipe.training.__doc__ or "").split("\n")[0],
         f"Command: `python -m reproduction {recipe.name} --tune`",
     ]

@@ -175,11 +175,11 @@ def core_weights(
     chosen, data = algorithm(name), _examples(problem)
     halved = {**parameters, "rate": parameters["rate"] / 2, "sigma": problem.sigma / np.sqrt(2)}
     trainer = Trainer(data, chosen, halved)
-    found = []
+    weights = []
     for samples in order:
         trainer.run(samples.astype(np.uint32))
-        found.append(_difference(data, trainer.current_weights()))
-    return np.array(found)
+        weights.append(_difference(data, trainer.current_weights()))
+    return np.array(weights)
 
 
 def lbfgs_optimum(problem: Problem) -> Vector:
@@ -229,13 +229,13 @@ def pair_ratios(
     """Measure |F(w) − F(w')| / |w − w'| for random pairs and samples, ``[pairs]``."""
     rng = np.random.default_rng(seed)
     scale = 1 / np.sqrt(rates) if scaled else np.ones(len(rates))
-    found = []
+    ratios = []
     for i in rng.integers(len(problem.x), size=pairs):
         w, far = rng.standard_normal((2, len(rates)))
         far = w + far * 10.0 ** rng.uniform(-3, 1)
         after = w - far + rates * (problem.gradient(i, w) - problem.gradient(i, far))
-        found.append(np.linalg.norm(scale * after) / np.linalg.norm(scale * (w - far)))
-    return np.array(found)
+        ratios.append(np.linalg.norm(scale * after) / np.linalg.norm(scale * (w - far)))
+    return np.array(ratios)
 
 
 def repeated(problem: Problem, i: int, w: Vector, rates: Vector) -> float:

@@ -8,7 +8,7 @@ from adaptag.corpus.columns import ColumnCorpus
 from adaptag.features.template import Template
 from reproduction.recipes.chunking import sentences_of
 from reproduction.recipes.recipe import (
-    RIVAL_CHARTS,
+    ALGORITHM_CHARTS,
     Corpora,
     Published,
     Recipe,
@@ -99,7 +99,7 @@ The paper's models have weights only for pairs of feature and label that occur i
 (4.8 × 10⁵ features); adaptag has weights for all pairs. Keeping to pairs that occur was tried: in
 cross-validation it is lower. The paper's perceptron makes 200 passes; it moves up and down long
 before that.""",
-            charts=RIVAL_CHARTS,
+            charts=ALGORITHM_CHARTS,
         ),
         Study(
             "edges",
@@ -117,7 +117,7 @@ phrase types.""",
         ),
         Study(
             "batches",
-            "Ten sentences an update",
+            "Mini-batches of ten sentences",
             "figure 3, bottom row, of Sun et al. (2014)",
             (
                 Row("adf", {"rate": 0.1, "sigma": 5, "passes": 30}),

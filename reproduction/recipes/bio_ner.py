@@ -15,7 +15,7 @@ from adaptag.features.index import FeatureIndex
 from adaptag.features.template import Template
 from reproduction.recipes.chunking import L1_CHARTS, l1_rows, sentences_of
 from reproduction.recipes.recipe import (
-    RIVAL_CHARTS,
+    ALGORITHM_CHARTS,
     TSURUOKA,
     Corpora,
     Published,
@@ -68,13 +68,13 @@ def read(folder: Path) -> Corpora:
 
 def pos_sentences(path: Path) -> list[Pairs]:
     """The sentences of GENIA's parts of speech, without what marks documents."""
-    found = []
+    sentences = []
     for sentence in labelled_words(path):
         if sentence[0][0] == IDENTIFIER:
             continue
         marked = sentence[0][0] in MARKERS and len(sentence) > 2 and sentence[1][0] == "-"
-        found.append(sentence[2:] if marked else sentence)
-    return found
+        sentences.append(sentence[2:] if marked else sentence)
+    return sentences
 
 
 def with_columns(path: Path, tagger: Model, chunker: Model) -> Tagged:
@@ -83,23 +83,25 @@ def with_columns(path: Path, tagger: Model, chunker: Model) -> Tagged:
     words = [[word for word, _ in sentence] for sentence in sentences]
     tags = tagger.tag_all(words)
     tagged = [list(zip(w, t, strict=True)) for w, t in zip(words, tags, strict=True)]
-    found = zip(add_columns(tagged, [orthography]), chunker.tag_all(tagged), sentences, strict=True)
+    columns = zip(
+        add_columns(tagged, [orthography]), chunker.tag_all(tagged), sentences, strict=True
+    )
     return Tagged(
         [(*row, chunk, label) for row, chunk, (_, label) in zip(rows, chunks, pairs, strict=True)]
-        for rows, chunks, pairs in found
+        for rows, chunks, pairs in columns
     )
 
 
 def labelled_words(path: Path) -> list[Pairs]:
     """Lines ``word<TAB>tag``; a blank line ends a sentence."""
     blocks = path.read_text(encoding="utf-8").split("\n\n")
-    found = []
+    sentences = []
     for block in blocks:
         lines = [line.split("\t") for line in block.split("\n") if line.strip()]
         rows = [(line[0], line[-1]) for line in lines if not line[0].startswith("###")]
         if rows:
-            found.append(rows)
-    return found
+            sentences.append(rows)
+    return sentences
 
 
 def problem(corpora: Corpora, features: str) -> Problem:
@@ -140,14 +142,14 @@ def attributes(sentence: Sentence) -> Iterator[list[str]]:
     for t in range(2, len(rows) - 2):
         w = [row[0] for row in rows[t - 2 : t + 3]]
         p = [row[1] for row in rows[t - 2 : t + 3]]
-        found = [f"w{k}={word}" for k, word in enumerate(w)]
-        found += [f"w1|2={w[1]}|{w[2]}", f"w2|3={w[2]}|{w[3]}", f"shape={w[2].translate(shape)}"]
-        found += [f"p{k}={tag}" for k, tag in enumerate(p)]
-        found += [f"p{k}|={p[k]}|{p[k + 1]}" for k in range(4)]
-        found += [f"p{k}||={p[k]}|{p[k + 1]}|{p[k + 2]}" for k in range(3)]
-        found += [f"c{k}={row[3]}" for k, row in enumerate(rows[t - 2 : t + 3])]
-        found += [f"s={part}" for part in substrings(w[2])]
-        yield found
+        features = [f"w{k}={word}" for k, word in enumerate(w)]
+        features += [f"w1|2={w[1]}|{w[2]}", f"w2|3={w[2]}|{w[3]}", f"shape={w[2].translate(shape)}"]
+        features += [f"p{k}={tag}" for k, tag in enumerate(p)]
+        features += [f"p{k}|={p[k]}|{p[k + 1]}" for k in range(4)]
+        features += [f"p{k}||={p[k]}|{p[k + 1]}|{p[k + 2]}" for k in range(3)]
+        features += [f"c{k}={row[3]}" for k, row in enumerate(rows[t - 2 : t + 3])]
+        features += [f"s={part}" for part in substrings(w[2])]
+        yield features
 
 
 def _labels(sentences: list[Sentence]) -> list[list[str]]:
@@ -200,9 +202,9 @@ Every feature has edge weights. L-BFGS takes six steps of memory, as in the pape
 without L1, the same method in half the memory, and has the σ of SGD. It was stopped long before its
 end, where the paper let it run for 400 iterations: what it shows is how far it comes in the time.
 Sun et al. have their parts of speech from the GENIA tagger, which was made on the very abstracts;
-our features have the spelling of the word beside their orthography, which may be why all methods
+our features have the spelling of the word in addition to orthography, which may be why all methods
 are above their figures.""",
-            charts=RIVAL_CHARTS,
+            charts=ALGORITHM_CHARTS,
         ),
         Study(
             "edges",
@@ -220,7 +222,7 @@ chunking.""",
         ),
         Study(
             "batches",
-            "Ten sentences an update",
+            "Mini-batches of ten sentences",
             "figure 3, bottom row, of Sun et al. (2014)",
             (
                 Row("adf", {"rate": 0.01, "sigma": 1, "passes": 12}, features=PLAIN),
@@ -279,10 +281,9 @@ its ten.""",
             text="""\
 The features of Tsuruoka et al.: words, parts of speech and chunks in a window of five, all
 substrings of the word of up to nine characters, and its shape; plain edges. OWL-QN was stopped
-after 100 iterations, before its end. Where F is below the published one, the likely reasons are
-that and our chunks: they come from a chunker of newspaper text, the paper's from one of such
-abstracts. The best rate was the lowest that was tried. The naive penalty is left out, as for
-chunking.""",
+after 100 iterations, before it converged. That and our chunks, which come from a chunker of
+newspaper text and not of abstracts, are the likely reasons where F is below the published one.
+The best rate was the lowest that was tried. The naive penalty is left out, as for chunking.""",
             charts=L1_CHARTS,
             column=(TSURUOKA, "NER"),
             whole_objective=True,

@@ -138,8 +138,8 @@ of chunks.""",
             seeds=3,
             text="""\
 Features that occur less than three times are left out, as in the paper; passes are the paper's, 50
-for SGD and 30 for the others. SGD has the paper's 1/t schedule. Beside `lbfgs` stands the paper's
-CRF++, with the σ of SGD.""",
+for SGD and 30 for the others. SGD has the paper's 1/t schedule. `lbfgs` has the
+σ of SGD; its published figure is that of CRF++.""",
             charts=(
                 ("scores", ("adf", "madf", "sgd", "lbfgs")),
                 ("scores", ("adf", "dca", "pa", "averaged-perceptron", "cw", "arow")),

@@ -65,7 +65,7 @@ Universal Dependencies English EWT 2.16, the 49 tags of the Penn Treebank (XPOS)
         Study(
             "algorithms",
             "ADF and the methods it was compared with",
-            "a task that the 2014 paper does not have",
+            "not in the 2014 paper",
             (
                 Row(
                     "adf",

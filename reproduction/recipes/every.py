@@ -1,4 +1,4 @@
-"""THE list of recipes, in the order of the results."""
+"""The list of all recipes, in the order of the results."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["RECIPES", "recipe"]
 
 RECIPES = {
-    one.name: one
-    for one in (
+    recipe.name: recipe
+    for recipe in (
         BIO_NER,
         SEGMENTATION,
         BASE_NP,

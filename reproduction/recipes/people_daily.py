@@ -63,13 +63,13 @@ NER_RATES = (0.01, 0.02, 0.05, 0.1)
 def lines(folder: Path) -> Corpora:
     """Sentences of word and tag; the last tenth of the lines are for testing."""
     (path,) = files_of(folder, "people_daily_199801/199801.txt")
-    found: list[Sentence] = []
+    sentences: list[Sentence] = []
     for line in path.read_text(encoding="utf-8").split("\n"):
         pairs = [token.rpartition("/") for token in line.split()]
         if pairs:
-            found.append([(word, tag) for word, _, tag in pairs])
-    cut = len(found) - len(found) // TEST_PART
-    return Corpora(found[:cut], found[cut:])
+            sentences.append([(word, tag) for word, _, tag in pairs])
+    cut = len(sentences) - len(sentences) // TEST_PART
+    return Corpora(sentences[:cut], sentences[cut:])
 
 
 # ---- parts of speech ---------------------------------------------------------------------------
@@ -95,9 +95,9 @@ class Characters(list["list[tuple[str, str, str]]"]):
 
     def select(self, numbers: list[int]) -> Characters:
         """Some of the sentences, in this order."""
-        found = Characters(self[k] for k in numbers)
-        found.words = [self.words[k] for k in numbers]
-        return found
+        selected = Characters(self[k] for k in numbers)
+        selected.words = [self.words[k] for k in numbers]
+        return selected
 
 
 def read_ner(folder: Path) -> Corpora:
@@ -107,30 +107,30 @@ def read_ner(folder: Path) -> Corpora:
 
 def characters(sentences: list[Sentence]) -> Characters:
     """Label the characters of entities as B, I, E and S."""
-    found = Characters()
+    labelled = Characters()
     for sentence in sentences:
         rows = []
         for name, kind in entities(sentence):
             places = ["S"] if len(name) == 1 else ["B", *["I"] * (len(name) - 2), "E"]
             labels = ["O"] * len(name) if kind is None else [f"{place}-{kind}" for place in places]
             rows += [(c, kind_of(c), label) for c, label in zip(name, labels, strict=True)]
-        found.append(rows)
-    found.words = [[word for word, _ in sentence] for sentence in sentences]
-    return found
+        labelled.append(rows)
+    labelled.words = [[word for word, _ in sentence] for sentence in sentences]
+    return labelled
 
 
 def entities(sentence: Sentence) -> list[tuple[str, str | None]]:
     """Words with the type of entity that they are; a family name and what follows are one."""
-    found: list[tuple[str, str | None]] = []
+    names: list[tuple[str, str | None]] = []
     family = False
     for word, tag in sentence:
         if tag == "nr" and family:
-            found[-1] = (found[-1][0] + word, TYPES[tag])
+            names[-1] = (names[-1][0] + word, TYPES[tag])
             family = False
         else:
-            found.append((word, TYPES.get(tag)))
+            names.append((word, TYPES.get(tag)))
             family = tag == "nr" and len(word) == 1
-    return found
+    return names
 
 
 def kind_of(character: str) -> str:
@@ -251,7 +251,7 @@ The paper's lexicon is a thesaurus and an encyclopedia, ours the frequent words 
 data; its split of the month is not known. `adf-characters` has no lexicon, and is better: all
 frequent words of the training text are in the lexicon, so a model relies on it more than new text
 allows. Rates of ADF and SGD were chosen after ten passes; that of MADF is found on a sample. L-BFGS
-has the σ of SGD and was stopped before its end. Beside it stands the paper's CRF++.""",
+has the σ of SGD and was stopped before it converged; its published figure is that of CRF++.""",
             charts=(
                 ("scores", ("adf", "madf", "sgd", "lbfgs")),
                 ("scores", ("adf", "dca", "pa", "averaged-perceptron", "adf-characters")),

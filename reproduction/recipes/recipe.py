@@ -1,4 +1,4 @@
-"""What a recipe is: a task of the papers, from its corpora to the contests on it."""
+"""What a recipe is: a task of the papers, from its corpora to the studies on it."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from adaptag.settings import Value
 
 __all__ = [
+    "ALGORITHM_CHARTS",
     "HE_WANG",
-    "RIVAL_CHARTS",
     "TSURUOKA",
     "WINDOW",
     "Corpora",
@@ -43,8 +43,8 @@ __all__ = [
 QUICK_PASSES = 2
 HE_WANG = "He and Wang (2012), table 5"
 TSURUOKA = "Tsuruoka et al. (2009), tables 1 to 3"
-# Figures 2 and 4 of Sun et al. (2014): ADF beside the online methods, and beside L-BFGS.
-RIVAL_CHARTS = (
+# Figures 2 and 4 of Sun et al. (2014): ADF and the online methods, ADF and L-BFGS.
+ALGORITHM_CHARTS = (
     ("scores", ("adf", "sgd", "perceptron", "averaged-perceptron")),
     ("scores", ("adf", "lbfgs")),
 )
@@ -64,7 +64,7 @@ HELD_OUT = 5  # the last fifth of the training sentences
 
 
 class MissingCorpusError(FileError):
-    """A recipe's corpus is not in the folder of corpora."""
+    """A corpus of a recipe is missing from the folder of corpora."""
 
 
 class Corpora(NamedTuple):
@@ -76,16 +76,16 @@ class Corpora(NamedTuple):
 
 @dataclass(frozen=True)
 class Published:
-    """The figures that a paper has for a row.
+    """The published figures of a row.
 
     Attributes:
-        score: F1 or accuracy, in percent.
-        precision: in percent.
-        recall: in percent.
-        passes: over the training data.
-        seconds: of training.
-        weights: that are not 0.
-        objective: per training sentence, as a loss.
+        score: The F1 or accuracy, in percent.
+        precision: The precision, in percent.
+        recall: The recall, in percent.
+        passes: The number of passes over the training data.
+        seconds: The training time.
+        weights: The number of non-zero weights.
+        objective: The loss per training sentence.
     """
 
     score: float | None = None
@@ -110,12 +110,12 @@ class Row:
     """An algorithm in a study.
 
     Attributes:
-        name: an algorithm; ``slow=sgd`` is the algorithm ``sgd`` by the name ``slow``.
-        settings: its parameters, and ``passes``. A ``window`` may be a part of the sentences,
+        name: The algorithm; ``slow=sgd`` is the algorithm ``sgd`` by the name ``slow``.
+        settings: The parameters, and ``passes``. A ``window`` may be a fraction of the sentences,
             ``n/10``.
-        published: what the paper has for it.
-        features: which of the recipe's features it has.
-        grid: what ``--tune`` tries for some of its settings.
+        published: The published figures.
+        features: The name of the recipe's features to use.
+        grid: The values that ``--tune`` tries, by parameter.
     """
 
     name: str
@@ -127,20 +127,20 @@ class Row:
 
 @dataclass(frozen=True)
 class Study:
-    """A contest that stands beside a table or figure of a paper.
+    """A comparison of algorithms that reproduces a table or figure of a paper.
 
     Attributes:
-        key: names its figures in files.
-        title: what it asks.
-        source: the paper's table and figures.
-        rows: the contestants; the others are tested against the first.
-        seeds: how many orders of sentences.
-        text: where it differs from the paper, and what follows from that.
-        charts: curves to draw, ``scores``, ``objective`` or ``active``, and for each the names of
-            the rows in it; no names: all.
-        column: the paper's table and the column of it that this study is, for the summary.
-        whole_objective: whether the objective is that of all training data after each pass, with
-            its regularisation; settings are then chosen by it.
+        key: The key of its figures in files.
+        title: The title of its section.
+        source: The paper's table and figures.
+        rows: The algorithms; the others are tested against the first.
+        seeds: The number of seeds.
+        text: Where it differs from the paper, and what follows from that.
+        charts: The curves to draw, ``scores``, ``objective`` or ``active``, each with the names of
+            the rows in it; no names mean all rows.
+        column: The paper's table and the column in it that this study reproduces, for the summary.
+        whole_objective: Whether the objective is that of all training data after each pass,
+            regularisation included; settings are then chosen by it.
     """
 
     key: str
@@ -155,41 +155,42 @@ class Study:
 
     @property
     def published(self) -> dict[str, Published]:
-        """What the paper has, by the names of the contestants."""
+        """The published figures, by the names of the rows."""
         return {row.name.partition("=")[0]: row.published for row in self.rows}
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How a reproduction works: all of it or little, alone or beside others.
+    """How much work a reproduction does.
 
     Attributes:
-        quick: few passes and one seed, to see that all works.
-        jobs: recipes that run at a time.
+        quick: Whether to make few passes with one seed, to check that everything works.
+        jobs: The number of recipes that run at a time.
     """
 
     quick: bool = False
     jobs: int = 1
 
     def passes(self, wanted: int) -> int:
-        """Passes, of those that a study wants."""
+        """The number of passes, given that of a study."""
         return min(QUICK_PASSES, wanted) if self.quick else wanted
 
     def seeds(self, wanted: int) -> int:
-        """Seeds, of those that a study wants."""
+        """The number of seeds, given that of a study."""
         return 1 if self.quick else wanted
 
 
 @dataclass(frozen=True)
 class Measurement:
-    """Tables of a paper that are no contest of algorithms.
+    """Tables of a paper that are not a comparison of algorithms.
 
     Attributes:
-        key: names its figures in files.
-        title: what it asks.
-        source: the paper's table.
-        measure: makes the tables from the corpora; it says where it is through the function given.
-        text: how to read them.
+        key: The key of its figures in files.
+        title: The title of its section.
+        source: The paper's table.
+        measure: A function that makes the tables from the corpora and reports its progress through
+            the function given.
+        text: How to read the tables.
     """
 
     key: str
@@ -212,16 +213,16 @@ class Recipe:
     """A task: its data, its features, and the studies on it.
 
     Attributes:
-        name: what the command line calls it.
-        title: what it is.
-        about: its data and features, in Markdown.
-        read: makes training and test data from the folder of corpora.
-        problem: makes a problem of them, with the features of that name.
-        studies: what is measured.
-        systems: other systems of a paper's table, their methods and scores.
-        minutes: about how long it takes on one core; long ones are begun first.
-        training: takes the training data alone, for choosing settings: as corpora of their own,
-            with test data from among them.
+        name: The name on the command line.
+        title: The title of its page.
+        about: A description of its data and features, in Markdown.
+        read: A function that reads training and test data from the folder of corpora.
+        problem: A function that makes a problem of them, with the features of a name.
+        studies: The studies to measure.
+        systems: Other systems of a paper's table, with their methods and scores.
+        minutes: The approximate time on one core; long recipes are started first.
+        training: A function that splits the training data into training and test data, for
+            choosing settings.
     """
 
     name: str
@@ -244,9 +245,9 @@ def encoded(
 
 
 def files_of(folder: Path, *names: str) -> list[Path]:
-    """Files of a corpus, which must be there."""
+    """The files of a corpus; an error where one is missing."""
     paths = [folder / name for name in names]
     for path in paths:
         if not path.is_file():
-            raise MissingCorpusError(f"{path}: the corpus is not there")
+            raise MissingCorpusError(f"{path}: the corpus is missing")
     return paths

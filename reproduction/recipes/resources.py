@@ -112,7 +112,7 @@ def names_of(sentences: list[Sentence]) -> dict[tuple[str, ...], str]:
                 name = tuple(word for word, _ in sentence[begin:end])
                 counts.setdefault(name, Counter())[label[2:]] += 1
             begin = end
-    return {name: found.most_common(1)[0][0] for name, found in counts.items()}
+    return {name: types.most_common(1)[0][0] for name, types in counts.items()}
 
 
 def cluster_words(sentences: list[list[str]], clusters: int = CLUSTERS) -> dict[str, str]:
@@ -149,8 +149,8 @@ def _information(sentences: list[list[str]], number: dict[str, int]) -> NDArray[
                 counts[a, CONTEXTS + b] += 1
     expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / max(1.0, counts.sum())
     ratio = np.divide(counts, expected, out=np.ones_like(counts), where=counts > 0)
-    found: NDArray[np.float64] = np.maximum(np.log(ratio), 0.0)
-    return found
+    information: NDArray[np.float64] = np.maximum(np.log(ratio), 0.0)
+    return information
 
 
 def _principal(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -158,8 +158,8 @@ def _principal(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
     _, vectors = np.linalg.eigh(matrix.T @ matrix)
     rows: NDArray[np.float64] = matrix @ vectors[:, -DIMENSIONS:]
     length = np.linalg.norm(rows, axis=1, keepdims=True)
-    found: NDArray[np.float64] = np.divide(rows, length, np.zeros_like(rows), where=length > 0)
-    return found
+    unit_rows: NDArray[np.float64] = np.divide(rows, length, np.zeros_like(rows), where=length > 0)
+    return unit_rows
 
 
 def training(texts: Texts) -> Texts:
@@ -189,7 +189,7 @@ RESOURCES = Recipe(
     f"""\
 The first {LABELLED:,} training sentences with labels; of the others, only their text, or the words
 or names in them as a list. ADF with σ 5, and for each row the rate that was best on held-out
-labelled sentences. Each extractor stands alone, then all together.""",
+labelled sentences. Each extractor is added alone, then all together.""",
     read,
     problem,
     (

@@ -21,8 +21,8 @@ from adaptag.features.extractors import MaximumMatching, add_columns
 from adaptag.features.unsupervised import AccessorVariety, MutualInformation
 from adaptag.segmentation.segmenter import Segmenter
 from reproduction.recipes.recipe import (
+    ALGORITHM_CHARTS,
     HE_WANG,
-    RIVAL_CHARTS,
     WINDOW,
     Corpora,
     Measurement,
@@ -84,9 +84,9 @@ def words(corpora: Corpora, features: CharacterFeatures) -> Problem:
     gold, texts = test.words(), test.texts()
 
     def counts(weights: NDArray[np.float32]) -> NDArray[np.int64]:
-        found = Segmenter.of(TAGS, index, weights).cut_all(texts)
-        pairs = zip(gold, found, strict=True)
-        rows = [(sum(common_words(right, one)), len(one), len(right)) for right, one in pairs]
+        predicted = Segmenter.of(TAGS, index, weights).cut_all(texts)
+        pairs = zip(gold, predicted, strict=True)
+        rows = [(sum(common_words(right, cut)), len(cut), len(right)) for right, cut in pairs]
         return np.array(rows, np.int64)
 
     examples = Examples(index, index.encode(train), train.labels(TAGS), tag_names(TAGS))
@@ -142,12 +142,12 @@ def with_columns(corpora: Corpora, extractors: Sequence[Extractor], cutoff: int 
 def _columns(corpus: SegmentedCorpus, extractors: Sequence[Extractor]) -> ColumnCorpus:
     names = np.array(tag_names(COLUMN_TAGS))
     labels = names[corpus.labels(COLUMN_TAGS)].tolist()
-    found, begin = [], 0
+    sentences, begin = [], 0
     for text in corpus.texts():
         pairs = list(zip(text, labels[begin : begin + len(text)], strict=True))
         begin += len(text)
-        found.append(pairs)
-    return ColumnCorpus.from_sentences(add_columns(found, extractors, before=1))
+        sentences.append(pairs)
+    return ColumnCorpus.from_sentences(add_columns(sentences, extractors, before=1))
 
 
 # ---- the increments of 2012 --------------------------------------------------------------------
@@ -192,28 +192,28 @@ def increments(corpora: Corpora, effort: Effort, say: Callable[[str], None]) -> 
     known = {word for words in corpora.train.words() for word in words}.__contains__
     trained: dict[tuple[str, str], tuple[Segmenter, float]] = {}
     rows = []
-    for one in INCREMENTS:
-        key = (one.features, one.algorithm)
-        passes = effort.passes(one.passes)
+    for step in INCREMENTS:
+        key = (step.features, step.algorithm)
+        passes = effort.passes(step.passes)
         if key not in trained:
-            say(f"{one.name}: {passes} passes")
+            say(f"{step.name}: {passes} passes")
             model = Segmenter(
                 TAGS,
-                features=KINDS[one.features],
-                algorithm=one.algorithm,
+                features=KINDS[step.features],
+                algorithm=step.algorithm,
                 passes=passes,
-                parameters=one.settings,
+                parameters=step.settings,
             )
             began = time.perf_counter()
             trained[key] = model.fit(corpora.train), time.perf_counter() - began
         model, seconds = trained[key]
-        found = model.new_words(texts).segmentation if one.new_words else model.cut_all(texts)
-        score = evaluate_segmentation(gold, found, known)
+        predicted = model.new_words(texts).segmentation if step.new_words else model.cut_all(texts)
+        score = evaluate_segmentation(gold, predicted, known)
         ours = (score.oov_recall, score.precision, score.recall, score.f1)
-        published_seconds, *published = one.published
+        published_seconds, *published = step.published
         cells = [f"{a:.1f} ({b:.1f})" for a, b in zip(ours, published, strict=True)]
         times = [f"{seconds:.1f} ({published_seconds:,.0f})", f"{published_seconds / seconds:,.0f}"]
-        rows.append([one.name, f"{passes} ({one.passes})", *times, *cells])
+        rows.append([step.name, f"{passes} ({step.passes})", *times, *cells])
     head = ["Model", "Passes", "Seconds", "Times faster", "New words found", "P", "R", "F"]
     return [Table(head, rows)]
 
@@ -265,7 +265,7 @@ bakeoff counts them.""",
 compare order, passes and times, not scores. For PKU the paper of 2012 has 95.4 with ADF, see below.
 Without detection of new words. L-BFGS is run as `owlqn` without L1, the same method with less
 memory to read, and has the σ of SGD.""",
-            charts=RIVAL_CHARTS,
+            charts=ALGORITHM_CHARTS,
         ),
         Measurement(
             "increments",
@@ -273,9 +273,8 @@ memory to read, and has the σ of SGD.""",
             "table 2, PKU, of Sun, Wang and Li (2012)",
             increments,
             """\
-In brackets: published. New words found: of the test words that are not in the training data as they
-are written, the percentage that was found; numbers are among them. Seconds are those of reading
-features and training.""",
+Published figures in brackets. New words found: the recall of test words that are not in the
+training data, numbers included. Seconds include the extraction of features.""",
         ),
         Study(
             "edges",
@@ -293,7 +292,7 @@ chosen for chunking.""",
         ),
         Study(
             "batches",
-            "Ten sentences an update",
+            "Mini-batches of ten sentences",
             "figure 3, bottom row, of Sun et al. (2014)",
             (
                 Row("adf", {"rate": 0.1, "sigma": 5, "passes": 15}),
@@ -376,10 +375,10 @@ are found on a sample of the data, as in the paper.""",
 Tags B, M, E, S and plain edges; characters, their bigrams, maximum matching with the frequent words
 of the training data, and accessor variety and mutual information of the text of the training and
 test lines, without their words. Features that occur less than five times are left out. All are
-below the published figures, and below the rows above. The likely reasons: the paper has features
-of words beside these, as above, ours only maximum matching, and rich edges are gone; its raw
-text is not known and surely larger. What the features of raw text add by themselves is measured
-under [word lists and raw text](resources.md).""",
+below the published figures, and below the rows above. The likely reasons: the paper also has
+the features of words used above, where we have only maximum matching, and we have no rich edges;
+its raw text is not known and surely larger. What the features of raw text add by
+themselves is measured under [word lists and raw text](resources.md).""",
             column=(HE_WANG, "CWS PKU(e)"),
         ),
     ),

@@ -10,7 +10,7 @@ import numpy as np
 from adaptag.dataset.matrix import matrix_examples
 from adaptag.experiments.problem import Part, Problem
 from adaptag.experiments.results import Data
-from reproduction.recipes.recipe import RIVAL_CHARTS, Published, Recipe, Row, Study, files_of
+from reproduction.recipes.recipe import ALGORITHM_CHARTS, Published, Recipe, Row, Study, files_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -161,7 +161,7 @@ its own the level changes by more than a point (one classifier for all domains i
 `benchmarks/results/sentiment.md`, which also has the reason for the logarithm). Settings are the
 same for all domains and were chosen inside the training parts of their first folds, which hold test
 reviews of the other folds.""",
-            charts=RIVAL_CHARTS,
+            charts=ALGORITHM_CHARTS,
         ),
         Study(
             "one-pass",

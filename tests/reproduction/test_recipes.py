@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from adaptag.errors import AdaptagError, FileError
-from adaptag.experiments.comparison import check_contestants, contest
+from adaptag.experiments.comparison import check_candidates, compare_candidates
 from reproduction import data
 from reproduction.recipes import bio_ner, people_daily, resources, sentiment
 from reproduction.recipes.every import RECIPES, recipe
@@ -29,8 +29,8 @@ def problems(name):
 def test_problems_can_be_learned(corpora, name, features):
     """Training data is what is tested, and no two sentences contradict each other."""
     problem = RECIPES[name].problem(RECIPES[name].read(corpora), features)
-    (one,) = check_contestants(["averaged-perceptron"], {}, 10)
-    score = contest([(one, problem)]).entries[0].at_end("scores").value
+    (one,) = check_candidates(["averaged-perceptron"], {}, 10)
+    score = compare_candidates([(one, problem)]).entries[0].at_end("scores").value
     assert score >= 90
     counts = problem.parts[0].counts(np.zeros(problem.parts[0].train.layout.n_weights, np.float32))
     assert counts.shape[1] == 3
@@ -46,7 +46,7 @@ def test_every_row_can_be_run(name):
         assert len({row.name for row in study.rows}) == len(study.rows)
         for row in study.rows:
             settings = {k: v for k, v in row.settings.items() if k != "window"}
-            found = check_contestants([row.name], {row.name.partition("=")[0]: settings}, None)
+            found = check_candidates([row.name], {row.name.partition("=")[0]: settings}, None)
             for parameter in row.grid:
                 assert parameter in row.settings
                 assert parameter == "passes" or parameter in found[0].values
@@ -125,7 +125,7 @@ def test_words_with_the_same_neighbours_share_a_cluster():
 
 
 def test_a_corpus_that_is_not_there(tmp_path):
-    with pytest.raises(FileError, match=r"train\.iob2: the corpus is not there"):
+    with pytest.raises(FileError, match=r"train\.iob2: the corpus is missing"):
         RECIPES["bio-ner"].read(tmp_path)
 
 

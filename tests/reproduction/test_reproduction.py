@@ -12,14 +12,14 @@ import pytest
 
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.errors import FileError
-from adaptag.experiments.comparison import check_contestants, contest
+from adaptag.experiments.comparison import check_candidates, compare_candidates
 from adaptag.experiments.problem import Part, Problem
-from adaptag.experiments.results import Table, Verdict
+from adaptag.experiments.results import Significance, Table
 from adaptag.experiments.significance import TTest
 from adaptag.training.calibration import objective
 from adaptag.training.callbacks import Callback
 from reproduction import cli, runner
-from reproduction.pages import index_page, recipe_page
+from reproduction.pages import recipe_page
 from reproduction.recipes.recipe import (
     QUICK_PASSES,
     Corpora,
@@ -33,6 +33,7 @@ from reproduction.recipes.recipe import (
     encoded,
 )
 from reproduction.runner import Figures, reproduce, tune, tuning_page
+from reproduction.summary import index_page
 from tests.reproduction.corpora import write_corpora
 from tests.unit.test_comparison import data
 
@@ -113,8 +114,8 @@ def test_whole_objective(figures):
         return part.counts(weights)
 
     watched = Problem((Part(part.train, counts),), "F", *[figures.comparison("l1").train] * 2)
-    chosen = check_contestants(["x=sgd-l1"], {"x": {"rate": 0.5, "passes": 4}}, None)
-    contest([(chosen[0], watched)])
+    chosen = check_candidates(["x=sgd-l1"], {"x": {"rate": 0.5, "passes": 4}}, None)
+    compare_candidates([(chosen[0], watched)])
     expected = objective(part.train, kept[-1], {"l1": 1.0}) / len(part.train)
     assert entry.runs[0].objective[-1] == pytest.approx(expected)
 
@@ -123,9 +124,11 @@ def test_parts_count_together():
     """The score of several parts is that of all their test sentences."""
     one, two = (problem(CORPORA, features).parts[0] for features in ("", "more"))
     size = problem(CORPORA, "").train
-    (chosen,) = check_contestants(["adf"], {}, 3)
-    together = contest([(chosen, Problem((one, two), "F", size, size))])
-    alone = [contest([(chosen, Problem((part,), "F", size, size))]) for part in (one, two)]
+    (chosen,) = check_candidates(["adf"], {}, 3)
+    together = compare_candidates([(chosen, Problem((one, two), "F", size, size))])
+    alone = [
+        compare_candidates([(chosen, Problem((part,), "F", size, size))]) for part in (one, two)
+    ]
     runs = [c.entries[0].runs[0] for c in (together, *alone)]
     low, high = sorted(run.scores[-1] for run in runs[1:])
     assert low <= runs[0].scores[-1] <= high
@@ -147,7 +150,7 @@ def test_going_on(tmp_path, monkeypatch):
     assert run(tmp_path, resume=True, on_run=lambda *name: asked.append(name[0]))
     assert asked == ["cumulative"]
     assert Figures.load(tmp_path, "task").studies["algorithms"] == before
-    monkeypatch.setattr(runner, "contest", None)
+    monkeypatch.setattr(runner, "compare_candidates", None)
     assert run(tmp_path, replace(TASK, read=None), resume=True)
 
 
@@ -207,10 +210,10 @@ def test_a_page(figures):
     score = figures.comparison("algorithms").entries[0].at_end("scores").value
     assert f"| Others (2001) | SVM | 88.8 |\n| adaptag | CRF, ADF | {score:.1f} |" in page.text
     small = page.text[page.text.index("## Small models") :]
-    assert "| Weights not 0 | Objective |" in small
+    assert "| Non-zero weights | Objective |" in small
     assert " (7) |" in small
     assert " (1.500) |" in small
-    assert "A pass, times faster" not in small  # a column without figures
+    assert "Speed-up per pass" not in small  # a column without figures
 
 
 def test_a_page_links_the_evidence(figures):
@@ -254,8 +257,11 @@ def test_the_summary(figures):
 @pytest.mark.parametrize(
     ("scores", "claim"),
     [
-        ({"adf": 95, "sgd": 90, "lbfgs": 91}, "confirmed. ADF is first; ADF is better than sgd"),
-        ({"adf": 90, "sgd": 95, "lbfgs": 91}, "contradicted. sgd is first"),
+        (
+            {"adf": 95, "sgd": 90, "lbfgs": 91},
+            "confirmed. ADF has the highest score; ADF is significantly better than SGD",
+        ),
+        ({"adf": 90, "sgd": 95, "lbfgs": 91}, "contradicted. SGD has the highest score"),
     ],
 )
 def test_claims(figures, scores, claim):
@@ -267,11 +273,11 @@ def test_claims(figures, scores, claim):
         run = replace(entry.runs[0], scores=(float(scores[entry.name]),) * n)
         entries.append(replace(entry, runs=(run,)))
     sure = TTest(9.0, 19, 0.001)
-    verdicts = tuple(
-        Verdict(name, "adf", float(scores[name] - scores["adf"]), sure, 0.001, None)
+    tests = tuple(
+        Significance(name, "adf", float(scores[name] - scores["adf"]), sure, 0.001, None)
         for name in ("sgd", "lbfgs")
     )
-    changed = replace(main, entries=tuple(entries), verdicts=verdicts)
+    changed = replace(main, entries=tuple(entries), significance=tests)
     studies = {"algorithms": {"comparison": changed.to_dict(), "seconds": 1}}
     text = index_page([TASK], {"task": replace(figures, studies=studies)})
     assert claim in text
@@ -329,7 +335,7 @@ def test_the_command(program, corpora, tmp_path):
     ("arguments", "message"),
     [
         (["nothing"], "unknown task 'nothing'"),
-        (["base-np", "--data", "."], "conll2000/train.txt: the corpus is not there"),
+        (["base-np", "--data", "."], "conll2000/train.txt: the corpus is missing"),
         (["base-np", "--data", "nowhere"], "nowhere: no folder of corpora"),
     ],
 )
@@ -345,4 +351,4 @@ def test_corpora_that_are_not_there_are_left_out(program, tmp_path):
     (tmp_path / "data").mkdir()
     done = program("--quick", "--data", "data")
     assert done.code == 0
-    assert "base-np: left out: " in done.err
+    assert "base-np: skipped: " in done.err

@@ -96,7 +96,7 @@ def test_curves_have_one_value_a_pass(comparison):
             assert all(np.diff(one.seconds) > 0)
             assert one.seconds[0] > 0
     assert comparison.train == Data("Python data", 60, sum(map(len, TRAIN)))
-    assert comparison.measure == "chunk F1"
+    assert comparison.metric == "chunk F1"
 
 
 def test_scores_are_those_of_training_alone(comparison):
@@ -147,23 +147,23 @@ def test_settings_and_names():
     assert (slow.algorithm, slow.parameters["rate"], slow.passes) == ("sgd", 0.001, 2)
     assert adf.passes == sgd.passes == 4
     assert sgd.parameters["rate"] == "auto"
-    assert sgd.runs[0].found["rate"] > 0
+    assert sgd.runs[0].calibrated["rate"] > 0
     assert "rate auto (" in found.settings_table().rows[2][2]
-    assert [v.name for v in found.verdicts] == ["slow", "sgd"]
-    assert found.verdicts[0].difference < 0
+    assert [v.name for v in found.significance] == ["slow", "sgd"]
+    assert found.significance[0].difference < 0
 
 
 def test_tests_of_the_same_algorithm_find_nothing():
-    (verdict,) = run(algorithms=["adf", "again=adf"]).verdicts
-    assert (verdict.difference, verdict.blocks, verdict.randomisation) == (0, None, 1)
-    assert verdict.seeds is None
+    (test,) = run(algorithms=["adf", "again=adf"]).significance
+    assert (test.difference, test.blocks, test.randomisation) == (0, None, 1)
+    assert test.seeds is None
 
 
 def test_token_accuracy():
     plain = [[(token, {"O": "A", "B-X": "N", "B-Y": "V"}[y]) for token, y in s] for s in TRAIN]
     found = compare(plain, plain, template=TEMPLATE, algorithms=["adf"], passes=2)
     model = adaptag.train(plain, template=TEMPLATE, passes=2)
-    assert found.measure == "token accuracy"
+    assert found.metric == "token accuracy"
     assert found.entries[0].runs[0].scores[-1] == pytest.approx(
         adaptag.evaluate_model(model, plain).accuracy
     )
@@ -189,9 +189,9 @@ def test_ctrl_c_keeps_what_was_finished(at, finished):
     found = run(callbacks=[Interrupt(at)])
     names = ["adf", "sgd", "lbfgs"]
     assert [entry.name for entry in found.entries] == finished
-    assert list(found.left_out) == names[len(finished) :]
+    assert list(found.unfinished) == names[len(finished) :]
     if finished:
-        assert "left out: " + ", ".join(found.left_out) in html_report(found)
+        assert "left out: " + ", ".join(found.unfinished) in html_report(found)
         assert "left out: " in markdown_report(found)
 
 
@@ -340,7 +340,8 @@ def test_hostile_names_are_escaped(comparison):
     assert "script" not in page.tags
     assert name in page.text
     markdown = markdown_report(hostile, f"adaptag compare '```{name}'")
-    assert "<script>" not in markdown.split("## To repeat it")[0].replace("\\<", "")
+    before, _ = markdown.split("## Command")
+    assert "<script>" not in before.replace("\\<", "")
     assert "\n````sh\n" in markdown
 
 
@@ -359,7 +360,7 @@ def test_markdown_has_all_parts(comparison):
 def test_one_algorithm_and_one_pass():
     found = run(algorithms=["adf"], passes=1, seeds=[7])
     Checker(html_report(found))
-    assert found.verdicts == ()
+    assert found.significance == ()
     assert "Seed 7" in markdown_report(found)
     assert found.table().best == frozenset()
 

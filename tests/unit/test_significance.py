@@ -137,9 +137,9 @@ def test_counts_of_sentences_add_up_to_the_evaluation(labels):
 
 def test_what_cannot_be_paired():
     a, b = random_counts(np.random.default_rng(1), 4)
-    with pytest.raises(ParameterError, match="4 sentences are to be paired with 3"):
+    with pytest.raises(ParameterError, match="4 sentences with 3"):
         randomisation_test(a, b[:3])
     with pytest.raises(ParameterError, match="trials is 0"):
         randomisation_test(a, b, trials=0)
-    with pytest.raises(ParameterError, match="1 values are to be paired with 2"):
+    with pytest.raises(ParameterError, match="cannot pair 1 values with 2"):
         paired_t_test([1], [1, 2])

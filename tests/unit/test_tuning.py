@@ -25,7 +25,7 @@ from adaptag.experiments import jobs as jobs_module
 from adaptag.experiments import trials as trials_module
 from adaptag.experiments.jobs import Job, Task, Worker
 from adaptag.experiments.space import at_edge, configurations, resolve, space_of
-from adaptag.experiments.tuning import Trial, Tuning, Watcher, folds_of, rungs_of, tune
+from adaptag.experiments.tuning import Trial, Tuning, TuningCallback, folds_of, rungs_of, tune
 from adaptag.training.algorithms import algorithm
 from adaptag.training.checkpoint import Checkpoint
 from adaptag.training.loop import fit
@@ -52,7 +52,7 @@ def curves(tuning):
     return [(t.settings, t.scores, t.ended) for t in tuning.trials]
 
 
-class Count(Watcher):
+class Count(TuningCallback):
     """Counts the jobs that were done, not known."""
 
     def __init__(self):
@@ -335,7 +335,7 @@ def test_batch_algorithms():
     assert curves(tune(DATA[:40], **call, jobs=2)) == curves(found)
 
 
-class Interrupt(Watcher):
+class Interrupt(TuningCallback):
     """Ctrl-C after some jobs."""
 
     def __init__(self, jobs):
@@ -484,7 +484,7 @@ def test_an_interrupted_job_goes_on_within_its_pass(tmp_path, monkeypatch):
 def test_a_process_that_dies_is_an_error(monkeypatch):
     monkeypatch.setattr(jobs_module, "_run", _die)
     before = dict(os.environ)
-    with pytest.raises(AdaptagError, match="was ended from outside"):
+    with pytest.raises(AdaptagError, match="was killed, perhaps for lack of memory"):
         tune(DATA[:20], space={"rate": [0.1], "sigma": [5]}, folds=2, passes=1, jobs=2)
     assert dict(os.environ) == before
 
@@ -601,7 +601,7 @@ def test_what_is_written(cli):
     assert done.out.splitlines()[-1] in markdown
     assert Path("train.txt.tune.state").exists()
     again = cli("tune", "train.txt", *SMALL, "-a", "sgd")
-    assert "4 jobs, 4 known" in again.err
+    assert "4 jobs, 4 finished before" in again.err
     assert again.out == done.out
 
 
@@ -668,7 +668,7 @@ def test_ctrl_c_keeps_what_was_done(tmp_path, jobs):
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "interrupted: what is done is in s; the same command goes on from there" in err
+    assert "interrupted: finished jobs are in s; the same command continues from there" in err
     assert "Traceback" not in err
     assert out == ""
     assert all(json.loads(line) for line in state.read_text().splitlines())

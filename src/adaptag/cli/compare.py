@@ -1,4 +1,4 @@
-"""``adaptag compare``: several algorithms on the same data, and a report of them."""
+"""``adaptag compare``: train several algorithms on the same data and report their results."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
 __all__ = ["compare"]
 
-NARROW = (0, 1, 2, 6, 7)  # columns of the results that a small terminal has room for
-WIDE = 140  # characters that all columns need
+NARROW = (0, 1, 2, 6, 7)  # columns of the results to show on a narrow terminal
+WIDE = 140  # characters: the width of all columns
 FILES = ("report.html", "report.md", "report.json")
 
 
@@ -52,26 +52,26 @@ def compare(
         typer.Option(
             "--algorithms",
             "-a",
-            help=f"Names with commas between, the others are tested against the first: "
-            f"{', '.join(all_algorithms())}. slow=sgd: sgd, by the name slow.",
+            help=f"Comma-separated names; the others are tested against the first. Algorithms: "
+            f"{', '.join(all_algorithms())}. slow=sgd runs sgd under the name slow.",
         ),
     ] = "adf,sgd,averaged-perceptron",
     output: Annotated[
         Path,
-        typer.Option("--output", "-o", help=f"Folder to write {', '.join(FILES)} to."),
+        typer.Option("--output", "-o", help=f"Output folder for {', '.join(FILES)}."),
     ] = Path("comparison"),
     template: TemplateOption = None,
     passes: PassesOption = None,
     seeds: Annotated[
-        int, typer.Option(min=1, help="Orders of the sentences: seeds 1 to this.")
+        int, typer.Option(min=1, help="Number of seeds, each with its own sentence order.")
     ] = 3,
     settings: Annotated[
         list[str] | None,
         typer.Option(
             "--set",
             metavar="NAME.PARAMETER=VALUE",
-            help="A setting of one algorithm, such as adf.rate=0.05 or lbfgs.passes=100. "
-            "Can be given again.",
+            help="Set a parameter of one algorithm, such as adf.rate=0.05 or lbfgs.passes=100. "
+            "Can be repeated.",
         ),
     ] = None,
     files: Annotated[
@@ -79,11 +79,13 @@ def compare(
         typer.Option(
             "--settings",
             metavar="FILE",
-            help="Settings as JSON: by algorithm, or with its name as algorithm and its settings "
-            "as parameters. Can be given again; --set goes before.",
+            help="JSON file of settings by algorithm, or the output of adaptag tune. Can be "
+            "repeated; --set takes precedence.",
         ),
     ] = None,
-    cutoff: Annotated[int, typer.Option(min=1, help="Leave out rarer features.")] = 1,
+    cutoff: Annotated[
+        int, typer.Option(min=1, help="Minimum number of occurrences of a feature.")
+    ] = 1,
     rich_edges: RichEdgesOption = False,
     edge_cutoff: EdgeCutoffOption = 1,
     edge_share: EdgeShareOption = 1.0,
@@ -92,10 +94,10 @@ def compare(
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
 ) -> None:
-    """Compare algorithms: the same features, the same order of sentences, scored after each pass.
+    """Compare algorithms on the same features and sentence order, scored after each pass.
 
-    Writes a report with charts, tables and significance tests. Ctrl-C keeps the algorithms that
-    were finished and writes the report of those.
+    Writes a report with charts, tables and significance tests. After Ctrl-C the report contains
+    the algorithms that were finished.
     """
     from rich.console import Console
 
@@ -103,7 +105,7 @@ def compare(
     from adaptag.experiments.comparison import compare as run
 
     names = [name.strip() for name in algorithms.split(",") if name.strip()]
-    given = _settings(files or [], settings or [])
+    parameters = _settings(files or [], settings or [])
     require_matplotlib()
     _prepare(output)
     with Watch() as watch:
@@ -118,41 +120,41 @@ def compare(
             rich_edges=rich_edges,
             edge_cutoff=edge_cutoff,
             edge_share=edge_share,
-            parameters=given,
+            parameters=parameters,
             format=file_format(format, separator, comment, skip_docstart),
             callbacks=[watch],
             on_run=watch.on_run,
         )
-    if result.left_out:
-        say(f"interrupted; not finished, and left out: {', '.join(result.left_out)}")
+    if result.unfinished:
+        say(f"interrupted; unfinished and left out: {', '.join(result.unfinished)}")
     if not result.entries:
         raise typer.Exit(130)
     _write(result, output, _command())
     console = Console()
     table = result.table() if console.width >= WIDE else result.table().select(NARROW)
-    console.print(_rich(table, f"{result.measure} on {result.test.name}"))
-    if result.verdicts:
+    console.print(_rich(table, f"{result.metric} on {result.test.name}"))
+    if result.significance:
         console.print(_rich(result.significance_table(), "Significance"))
     say(f"report: {output / FILES[0]}")
 
 
 def _settings(files: list[Path], settings: list[str]) -> dict[str, dict[str, float | str]]:
-    """Put settings from files and from the command line together."""
-    found: dict[str, dict[str, float | str]] = {}
+    """Merge the settings from files and from the command line."""
+    merged: dict[str, dict[str, float | str]] = {}
     for path in files:
         for name, values in _read_settings(path).items():
-            found.setdefault(name, {}).update(values)
+            merged.setdefault(name, {}).update(values)
     for text in settings:
         place, equals, value = text.partition("=")
         name, dot, parameter = place.rpartition(".")
         if not (equals and dot and name and parameter and value):
             raise ParameterError(f"--set {text!r}; expected NAME.PARAMETER=VALUE")
-        found.setdefault(name, {})[parameter] = _number(value)
-    return found
+        merged.setdefault(name, {})[parameter] = _number(value)
+    return merged
 
 
 def _read_settings(path: Path) -> dict[str, dict[str, float | str]]:
-    """Read settings by algorithm, or what ``adaptag tune --output`` wrote."""
+    """Read settings by algorithm, or the output of ``adaptag tune``."""
     from adaptag.storage.files import read_bytes, shown
 
     try:
@@ -190,19 +192,19 @@ def _number(value: str) -> float | str:
 
 
 def _prepare(folder: Path) -> None:
-    """Make the folder, or raise now rather than after long work."""
+    """Make the folder, and check now rather than after long work that it can be written to."""
     from adaptag.storage.files import check_writable, shown
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise FileError(f"{shown(folder)}: cannot make the folder: {error.strerror}") from None
+        raise FileError(f"{shown(folder)}: cannot create the folder: {error.strerror}") from None
     for name in FILES:
         check_writable(folder / name)
 
 
 def _write(result: Comparison, folder: Path, command: str) -> None:
-    """Write the three reports, each whole or not at all."""
+    """Write the three reports, each completely or not at all."""
     from adaptag.experiments.report import html_report, markdown_report
     from adaptag.storage.files import replace_file
 

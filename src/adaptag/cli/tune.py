@@ -1,4 +1,4 @@
-"""``adaptag tune``: training data in, the best settings and the evidence out."""
+"""``adaptag tune``: search for the best settings by cross-validation on the training data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["tune"]
 
 VALUES = "Values to try, or one to fix"
-WRITTEN = "What is written"
+OUTPUT = "Output"
 
 
 @with_values
@@ -49,39 +49,43 @@ def tune(
     cutoff: Annotated[
         str | None,
         typer.Option(
-            metavar="A,B,…", help="Leave out features that are rarer.", rich_help_panel=VALUES
+            metavar="A,B,…",
+            help="Minimum number of occurrences of a feature.",
+            rich_help_panel=VALUES,
         ),
     ] = None,
     also: Annotated[
         str,
         typer.Option(
-            metavar="NAME,…", help="Search these as well: alpha, beta, window (n/20, …), cutoff."
+            metavar="NAME,…",
+            help="Comma-separated further parameters to search: alpha, beta, window (n/20, …), "
+            "cutoff.",
         ),
     ] = "",
-    folds: Annotated[
-        int, typer.Option(min=2, help="Cross-validate on so many parts of the file.")
-    ] = 4,
+    folds: Annotated[int, typer.Option(min=2, help="Number of folds for cross-validation.")] = 4,
     held_out: Annotated[
         float | None,
-        typer.Option(min=0, max=1, help="Instead, hold out this share of the sentences, once."),
+        typer.Option(
+            min=0, max=1, help="Instead of folds, hold out this fraction of the sentences."
+        ),
     ] = None,
     shuffle: Annotated[
         bool,
-        typer.Option("--shuffle", help="Deal the sentences out at random; for sorted files."),
+        typer.Option("--shuffle", help="Assign sentences to folds at random, for sorted files."),
     ] = False,
     passes: Annotated[
         int | None,
         typer.Option(
             min=1,
-            help="Passes at most; how many are best is chosen too.",
-            show_default="twice the algorithm's own; lbfgs and owlqn: that",
+            help="Maximum number of passes; the best number is chosen too.",
+            show_default="twice the algorithm's own; lbfgs and owlqn: the algorithm's own",
         ),
     ] = None,
     finalists: Annotated[
-        int, typer.Option(min=1, help="Halve the trials until no more than these are left.")
+        int, typer.Option(min=1, help="Halve the number of trials until this many are left.")
     ] = 2,
     full: Annotated[
-        bool, typer.Option("--full", help="No halving: all trials make all passes.")
+        bool, typer.Option("--full", help="Train all trials for all passes, without halving.")
     ] = False,
     seed: SeedOption = None,
     rich_edges: RichEdgesOption = False,
@@ -90,27 +94,32 @@ def tune(
     hash_bits: HashBitsOption = None,
     jobs: Annotated[
         int | None,
-        typer.Option("--jobs", "-j", min=1, help="Processes.", show_default="one for each core"),
+        typer.Option(
+            "--jobs", "-j", min=1, help="Number of processes.", show_default="one per core"
+        ),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="All scores.", rich_help_panel=WRITTEN)
+        Path | None,
+        typer.Option("--output", "-o", help="Write all scores as JSON.", rich_help_panel=OUTPUT),
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option(help="The table as Markdown.", rich_help_panel=WRITTEN)
+        Path | None, typer.Option(help="Write the table as Markdown.", rich_help_panel=OUTPUT)
     ] = None,
     chart: Annotated[
-        Path | None, typer.Option(help="Scores by pass, as SVG.", rich_help_panel=WRITTEN)
+        Path | None,
+        typer.Option(help="Draw the scores after each pass as SVG.", rich_help_panel=OUTPUT),
     ] = None,
     state: Annotated[
         Path | None,
         typer.Option(
-            help="What is done so far: the same command goes on from there.",
+            help="File of finished jobs: the same command continues from there.",
             show_default="OUTPUT.state or TRAIN.tune.state",
-            rich_help_panel=WRITTEN,
+            rich_help_panel=OUTPUT,
         ),
     ] = None,
     restart: Annotated[
-        bool, typer.Option("--restart", help="Begin anew, whatever the state file holds.")
+        bool,
+        typer.Option("--restart", help="Start over and discard the content of the state file."),
     ] = False,
     format: FormatOption = "columns",  # noqa: A002
     separator: SeparatorOption = "auto",
@@ -120,23 +129,23 @@ def tune(
 ) -> None:
     """Choose rate, regularisation and passes on the training file, by cross-validation.
 
-    All combinations of values make a few passes on each fold; the better half goes on, and so
-    forth. The last line, on standard output, is the command that trains with what was chosen.
-    Ctrl-C keeps what is done.
+    All combinations of values are trained for a few passes on each fold; the better half continues,
+    and so on. The last line on standard output is the command that trains with the best settings.
+    After Ctrl-C, the same command continues the search.
     """
     from adaptag.experiments.charts import require_matplotlib
     from adaptag.experiments.tuning import tune as search
     from adaptag.storage.files import check_writable
 
-    written = file_format(format, separator, comment, skip_docstart)
-    kept = state or _state_file(data, output)
-    for path in filter(None, [output, markdown, chart, kept]):
+    data_format = file_format(format, separator, comment, skip_docstart)
+    state_file = state or _state_file(data, output)
+    for path in filter(None, [output, markdown, chart, state_file]):
         check_writable(path)
     if chart:
         require_matplotlib()
     try:
-        with _watcher() as watcher:
-            found = search(
+        with _progress() as callback:
+            result = search(
                 data,
                 template=template,
                 algorithm=algorithm or "adf",
@@ -152,26 +161,28 @@ def tune(
                 edge_cutoff=edge_cutoff,
                 edge_share=edge_share,
                 hash_bits=hash_bits,
-                format=written,
+                format=data_format,
                 jobs=jobs,
-                state_file=kept,
+                state_file=state_file,
                 restart=restart,
-                callbacks=[watcher],
+                callbacks=[callback],
             )
     except KeyboardInterrupt:
-        say(f"interrupted: what is done is in {kept}; the same command goes on from there")
+        say(
+            f"interrupted: finished jobs are in {state_file}; the same command continues from there"
+        )
         raise typer.Exit(130) from None
     if output:
-        _write(output, json.dumps(found.to_dict(), indent=1) + "\n")
+        _write(output, json.dumps(result.to_dict(), indent=1) + "\n")
     if markdown:
-        _write(markdown, found.markdown())
+        _write(markdown, result.markdown())
     if chart:
-        _write(chart, found.chart())
-    _show(found)
+        _write(chart, result.chart())
+    _show(result)
 
 
 def _state_file(data: Path, output: Path | None) -> Path:
-    """Where the state is kept: beside the output, or else in the current folder."""
+    """The default state file: beside the output, or else in the current folder."""
     if output is not None:
         return output.with_name(output.name + ".state")
     return Path(f"{'stdin' if str(data) == '-' else data.name}.tune.state")
@@ -182,41 +193,41 @@ def _write(path: Path, text: str) -> None:
         file.write(text.encode())
 
 
-def _show(found: Tuning) -> None:
-    """Print the trials, the best first, and the line that trains."""
+def _show(result: Tuning) -> None:
+    """Print the trials, the best first, and the command that trains."""
     from rich.console import Console
     from rich.table import Table
 
-    head, rows = found.rows()
-    table = Table(title=found.title, title_justify="left")
+    head, rows = result.rows()
+    table = Table(title=result.title, title_justify="left")
     for name in head:
         table.add_column(name, justify="right")
     for number, row in enumerate(rows):
         table.add_row(*row, style="bold" if number == 0 else None)
     Console().print(table)
     sys.stdout.flush()
-    for note in found.notes():
+    for note in result.notes():
         say(note)
-    typer.echo(found.command())
+    typer.echo(result.command())
 
 
-def _watcher() -> AbstractContextManager[Any]:
-    """Choose how to show a search: a bar where a person looks, else a line a round."""
-    from adaptag.experiments.tuning import Watcher
+def _progress() -> AbstractContextManager[Any]:
+    """Show the progress of a search: a bar on a terminal, else a line per round."""
+    from adaptag.experiments.tuning import TuningCallback
 
     def best_of(progress: Progress) -> str:
         return "" if progress.best is None else f"best so far {progress.best.mean:.2f}"
 
-    class Lines(Watcher):
+    class Lines(TuningCallback):
         rung = 0
 
         def on_progress(self, progress: Progress) -> None:
             if progress.rung != self.rung:
                 self.rung = progress.rung
-                known = f", {progress.done} known" if progress.done else ""
+                finished = f", {progress.done} finished before" if progress.done else ""
                 say(
                     f"round {progress.rung}/{progress.rungs}: {progress.trials} trials, "
-                    f"{progress.passes} passes, {progress.jobs} jobs{known}  {best_of(progress)}"
+                    f"{progress.passes} passes, {progress.jobs} jobs{finished}  {best_of(progress)}"
                 )
 
     if not sys.stderr.isatty():
@@ -226,10 +237,10 @@ def _watcher() -> AbstractContextManager[Any]:
     from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
     from rich.progress import Progress as Bar
 
-    class Shown(Watcher, AbstractContextManager["Shown"]):
+    class ProgressBar(TuningCallback, AbstractContextManager["ProgressBar"]):
         rung = 0
 
-        def __enter__(self) -> Shown:
+        def __enter__(self) -> ProgressBar:
             self.bar = Bar(
                 TextColumn("[bold]tuning[/]"),
                 BarColumn(bar_width=None),
@@ -258,4 +269,4 @@ def _watcher() -> AbstractContextManager[Any]:
                 f"{progress.passes} passes  [cyan]{best_of(progress)}[/]",
             )
 
-    return Shown()
+    return ProgressBar()

@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
 __all__ = ["Series", "line_chart", "prefix_ids", "require_matplotlib"]
 
-# Okabe and Ito's colours, which most colour-blind people can tell apart, and marks for the rest.
+# Okabe and Ito's palette for colour-blind readers, and a different mark for each line.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
 MARKS = "osD^vPX*"
 METADATA = re.compile(r"\s*<metadata>.*?</metadata>", re.DOTALL)  # addresses that nobody needs
 REFERENCE = re.compile(r'( id="|href="#|url\(#)')
-MOST_MARKS = 40  # points; a line of more has no marks
+MOST_MARKS = 40  # a line of more points has no marks
 
 
 @dataclass(frozen=True)
@@ -27,10 +27,10 @@ class Series:
     """One line of a chart.
 
     Attributes:
-        name: what the legend calls it.
-        x: where its points lie, and
-        y: how high.
-        spread: standard deviation at each point, drawn as a band; None: no band.
+        name: The name in the legend.
+        x: The x coordinates of the points.
+        y: The y coordinates of the points.
+        spread: The standard deviation at each point, drawn as a band; None means no band.
     """
 
     name: str
@@ -80,24 +80,24 @@ def line_chart(
     figure = Figure(figsize=size, layout="constrained")
     FigureCanvasSVG(figure)
     axes: Any = figure.add_subplot()
-    for number, one in enumerate(series):
+    for number, line in enumerate(series):
         colour = COLOURS[number % len(COLOURS)]
-        mark = MARKS[number % len(MARKS)] if len(one.x) <= MOST_MARKS else None
-        axes.plot(one.x, one.y, color=colour, marker=mark, markersize=4, label=one.name)
-        if one.spread is not None:
-            low = [y - s for y, s in zip(one.y, one.spread, strict=True)]
-            high = [y + s for y, s in zip(one.y, one.spread, strict=True)]
-            axes.fill_between(one.x, low, high, color=colour, alpha=0.15, linewidth=0)
+        mark = MARKS[number % len(MARKS)] if len(line.x) <= MOST_MARKS else None
+        axes.plot(line.x, line.y, color=colour, marker=mark, markersize=4, label=line.name)
+        if line.spread is not None:
+            low = [y - s for y, s in zip(line.y, line.spread, strict=True)]
+            high = [y + s for y, s in zip(line.y, line.spread, strict=True)]
+            axes.fill_between(line.x, low, high, color=colour, alpha=0.15, linewidth=0)
     axes.set_title(title)
     axes.set_xlabel(x_label)
     axes.set_ylabel(y_label)
     if lowest_y is not None:
-        top = max((y for one in series for y in one.y), default=lowest_y)
+        top = max((y for line in series for y in line.y), default=lowest_y)
         axes.set_ylim(lowest_y, top + 0.05 * (top - lowest_y) if top > lowest_y else None)
     if log_x:
         axes.set_xscale("log")
         _plain_numbers(axes.xaxis)
-    elif all(float(x).is_integer() for one in series for x in one.x):
+    elif all(float(x).is_integer() for line in series for x in line.x):
         axes.xaxis.get_major_locator().set_params(integer=True)
     if log_y:
         axes.set_yscale("log")

@@ -1,10 +1,10 @@
-"""Algorithms beside each other: the same data, the same order of sentences, one run.
+"""Comparison of algorithms: the same data, the same order of sentences, one run.
 
-``compare`` encodes training data once, for all algorithms; ``contest`` takes any problems, one for
-each contestant, which may differ in their features. For a seed every online algorithm sees the
-sentences in the same order, pass by pass. After each pass the weights are scored on the test data;
-the clock stands still meanwhile. An iteration of a batch algorithm counts as a pass; the order of
-sentences has no effect on it, so it is trained once, whatever the number of seeds.
+``compare`` encodes the training data once, for all algorithms. ``compare_candidates`` takes a
+problem for each candidate, so their features may differ. For a seed, every online algorithm sees
+the sentences in the same order, pass by pass. After each pass the weights are scored on the test
+data, which is not counted as training time. An iteration of a batch algorithm counts as a pass; the
+order of sentences has no effect on it, so it is trained once, whatever the number of seeds.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from adaptag._native import build, cores
 from adaptag.dataset.encoded import Dataset
 from adaptag.errors import ParameterError, unknown
 from adaptag.experiments.problem import tagging_problem
-from adaptag.experiments.results import Comparison, Entry, Run, Verdict
+from adaptag.experiments.results import Comparison, Entry, Run, Significance
 from adaptag.experiments.significance import (
     block_scores,
     f1,
@@ -53,22 +53,29 @@ if TYPE_CHECKING:
     from adaptag.training.declarations import Algorithm
     from adaptag.training.loop import Result
 
-__all__ = ["DUST", "Contestant", "active_weights", "check_contestants", "compare", "contest"]
+__all__ = [
+    "ZERO_TOLERANCE",
+    "Candidate",
+    "active_weights",
+    "check_candidates",
+    "compare",
+    "compare_candidates",
+]
 
-DUST = 1e-6  # of the largest weight; below lies what rounding leaves of weights that cancelled
+ZERO_TOLERANCE = 1e-6  # times the largest weight: smaller ones are rounding errors and count as 0
 NAME = re.compile(r"[A-Za-z][\w.+-]*", re.ASCII)
 PASSES = "passes"
 
 
 @dataclass(frozen=True)
-class Contestant:
+class Candidate:
     """An algorithm with its settings, checked.
 
     Attributes:
-        name: what it is called here.
-        algorithm: its declaration.
-        values: all of its settings, defaults included.
-        passes: over the data; None: the algorithm's own number.
+        name: The name in the comparison.
+        algorithm: The declaration of the algorithm.
+        values: All parameters of the algorithm, defaults included.
+        passes: The number of passes; None means the algorithm's default.
     """
 
     name: str
@@ -100,25 +107,25 @@ def compare(
         train: training data, as in ``adaptag.train``.
         test: labelled data to score on.
         algorithms: names of algorithms. ``slow=sgd`` is the algorithm ``sgd`` by the name ``slow``:
-            so one algorithm can take part with several settings. The first is the one that the
-            others are tested against.
+            so one algorithm can be compared with several settings. The others are tested against
+            the first.
         template: as in ``adaptag.train``, like the next options.
-        passes: over the data; each algorithm's own number unless given.
-        seeds: of the orders of sentences.
+        passes: number of passes; by default each algorithm's own.
+        seeds: seeds of the sentence orders.
         cutoff: features that occur less often are left out.
         rich_edges: all features have edge weights too.
         edge_cutoff: features that occur less often get no edge weights beside their node weights.
         edge_share: the share of features that gets them.
         parameters: settings by the name of the algorithm; ``passes`` may be among them.
-        format: how files are written.
-        callbacks: watch each training, and can stop it.
+        format: the format of the files.
+        callbacks: called during each training, and can stop it.
         on_run: called before each training with the algorithm's name, the seed (none for a batch
             algorithm), the number of the training, and how many there are.
 
     Returns:
         The comparison. Ctrl-C keeps the algorithms that were finished, with all seeds.
     """
-    contestants = check_contestants(algorithms, parameters or {}, passes)
+    candidates = check_candidates(algorithms, parameters or {}, passes)
     _check_seeds(seeds)
     require_scipy()
     if isinstance(test, Dataset):
@@ -134,7 +141,7 @@ def compare(
     )
     tested = api.encode_like(test, dataset, format)
     problem = tagging_problem(dataset, tested, (_name(train), _name(test)))
-    features_from: dict[str, Any] = {
+    feature_settings: dict[str, Any] = {
         "template": "none: attributes"
         if dataset.index.template.attributes
         else _template_name(template, train),
@@ -143,69 +150,78 @@ def compare(
         "edge_cutoff": edge_cutoff,
         "edge_share": edge_share,
     }
-    return contest(
-        [(one, problem) for one in contestants],
+    return compare_candidates(
+        [(candidate, problem) for candidate in candidates],
         seeds=seeds,
-        features_from=features_from,
+        feature_settings=feature_settings,
         callbacks=callbacks,
         on_run=on_run,
     )
 
 
-def contest(
-    contestants: Sequence[tuple[Contestant, Problem]],
+def compare_candidates(
+    candidates: Sequence[tuple[Candidate, Problem]],
     *,
     seeds: Sequence[int] = (1,),
-    features_from: Mapping[str, Any] | None = None,
+    feature_settings: Mapping[str, Any] | None = None,
     whole_objective: bool = False,
     callbacks: Sequence[Callback] = (),
     on_run: Callable[[str, int | None, int, int], None] | None = None,
 ) -> Comparison:
-    """Train every contestant on its problem, and score it after each pass.
+    """Train every candidate on its problem, and score it after each pass.
 
     Args:
-        contestants: each with its problem; all have the same test sentences. The first is the one
-            that the others are tested against, and sizes of data are those of its problem.
-        seeds: of the orders of sentences.
-        features_from: where features come from, for reports.
+        candidates: each with its problem; all have the same test sentences. The others are tested
+            against the first, and sizes of data are those of its problem.
+        seeds: seeds of the sentence orders.
+        feature_settings: how features were made, for reports.
         whole_objective: after each pass, compute the objective of the weights on all training
-            data, regularisation included, in place of the loss that was met on the way.
-        callbacks: as in ``compare``, like the next.
-        on_run: called before each training.
+            data, regularisation included, instead of the loss accumulated during the pass.
+        callbacks: as in ``compare``.
+        on_run: as in ``compare``.
     """
     _check_seeds(seeds)
     require_scipy()
-    trials = [
-        (one, problem, seed)
-        for one, problem in contestants
-        for seed in (seeds if one.algorithm.online else [None])
+    planned = [
+        (candidate, problem, seed)
+        for candidate, problem in candidates
+        for seed in (seeds if candidate.algorithm.online else [None])
     ]
-    done: dict[str, list[_Outcome]] = {one.name: [] for one, _ in contestants}
+    outcomes: dict[str, list[_Outcome]] = {candidate.name: [] for candidate, _ in candidates}
     try:
-        for number, (one, problem, seed) in enumerate(trials, 1):
-            chosen = seeds[0] if seed is None else seed
+        for number, (candidate, problem, seed) in enumerate(planned, 1):
             if on_run is not None:
-                on_run(one.name, seed, number, len(trials))
-            done[one.name].append(_run(problem, one, chosen, whole_objective, callbacks))
+                on_run(candidate.name, seed, number, len(planned))
+            outcomes[candidate.name].append(
+                _run(
+                    problem,
+                    candidate,
+                    seeds[0] if seed is None else seed,
+                    whole_objective,
+                    callbacks,
+                )
+            )
     except KeyboardInterrupt:
         pass
     finished = [
-        (one, problem)
-        for one, problem in contestants
-        if len(done[one.name]) == sum(c is one for c, _, _ in trials)
+        (candidate, problem)
+        for candidate, problem in candidates
+        if len(outcomes[candidate.name]) == sum(c is candidate for c, _, _ in planned)
     ]
-    first = contestants[0][1]
+    first = candidates[0][1]
     return Comparison(
         first.train,
         first.test,
         first.labels,
         first.features,
-        first.measure,
-        dict(features_from or {}),
+        first.metric,
+        dict(feature_settings or {}),
         tuple(seeds),
-        tuple(_entry(one, problem, done[one.name]) for one, problem in finished),
-        tuple(one.name for one, problem in contestants if (one, problem) not in finished),
-        tuple(_verdicts([(one.name, done[one.name]) for one, _ in finished], len(seeds))),
+        tuple(
+            _entry(candidate, problem, outcomes[candidate.name]) for candidate, problem in finished
+        ),
+        tuple(c.name for c, problem in candidates if (c, problem) not in finished),
+        tuple(_significance([(c.name, outcomes[c.name]) for c, _ in finished], len(seeds))),
         machine(),
     )
 
@@ -216,13 +232,13 @@ def _check_seeds(seeds: Sequence[int]) -> None:
 
 
 def active_weights(weights: NDArray[np.float32]) -> int:
-    """Count the weights that are not 0: whose size is over ``DUST`` times that of the largest.
+    """Count the weights larger than ``ZERO_TOLERANCE`` times the largest, in absolute value.
 
     Weights that were moved up and down by the same amounts, or averaged, are not always exactly 0;
     float32 leaves a few units in the eighth place.
     """
     sizes = np.abs(weights)
-    return int(np.count_nonzero(sizes > DUST * sizes.max(initial=0)))
+    return int(np.count_nonzero(sizes > ZERO_TOLERANCE * sizes.max(initial=0)))
 
 
 def machine() -> dict[str, str]:
@@ -242,14 +258,14 @@ def machine() -> dict[str, str]:
 
 @dataclass(frozen=True, eq=False)
 class _Outcome:
-    """A run, and its counts of every test sentence at the end, int64 ``[N, 3]``."""
+    """A run, and the counts of every test sentence after the last pass, int64 ``[N, 3]``."""
 
     run: Run
     counts: NDArray[np.int64]
 
 
-class _SetUp(Callback):
-    """Notes when the first pass begins."""
+class _StartTime(Callback):
+    """Records when the first pass begins."""
 
     began = 0.0
 
@@ -258,18 +274,22 @@ class _SetUp(Callback):
 
 
 def _run(
-    problem: Problem, one: Contestant, seed: int, whole: bool, callbacks: Sequence[Callback]
+    problem: Problem,
+    candidate: Candidate,
+    seed: int,
+    whole_objective: bool,
+    callbacks: Sequence[Callback],
 ) -> _Outcome:
     """Train on every part, and score after each pass.
 
     Counts are added up over the parts; seconds, objective and active weights are their means. A
     part that stopped before the others stays as it was.
     """
-    trained = [_train(part, one, seed, whole, callbacks) for part in problem.parts]
+    trained = [_train(part, candidate, seed, whole_objective, callbacks) for part in problem.parts]
     passes = max(len(part.sums) for part in trained)
-    sums = np.sum([_lengthened(part.sums, passes) for part in trained], axis=0)
+    sums = np.sum([_extended(part.sums, passes) for part in trained], axis=0)
     curves = {
-        name: np.mean([_lengthened(getattr(part, name), passes) for part in trained], axis=0)
+        name: np.mean([_extended(getattr(part, name), passes) for part in trained], axis=0)
         for name in ("seconds", "objective", "active")
     }
     counts = np.concatenate([part.counts for part in trained])
@@ -282,7 +302,7 @@ def _run(
         tuple(curves["active"].round().astype(int).tolist()),
         _percent(sums[-1, 0], sums[-1, 1]),
         _percent(sums[-1, 0], sums[-1, 2]),
-        {n: float(v) for n, v in first.parameters.items() if v != one.values[n]},
+        {n: float(v) for n, v in first.parameters.items() if v != candidate.values[n]},
         first.stopped,
     )
     return _Outcome(run, counts)
@@ -290,7 +310,7 @@ def _run(
 
 @dataclass(frozen=True, eq=False)
 class _Trained:
-    """A training on one part: curves with one value a pass, and the counts of the last pass."""
+    """A training on one part: curves with one value per pass, and the counts of the last pass."""
 
     result: Result
     sums: NDArray[np.int64]
@@ -301,7 +321,11 @@ class _Trained:
 
 
 def _train(
-    part: Part, one: Contestant, seed: int, whole: bool, callbacks: Sequence[Callback]
+    part: Part,
+    candidate: Candidate,
+    seed: int,
+    whole_objective: bool,
+    callbacks: Sequence[Callback],
 ) -> _Trained:
     active: list[int] = []
     losses: list[float] = []
@@ -313,35 +337,35 @@ def _train(
         counts = part.counts(weights)
         sums.append(counts.sum(axis=0))
         active.append(active_weights(weights))
-        if whole:
-            losses.append(objective(part.train, weights, one.values) / len(part.train))
+        if whole_objective:
+            losses.append(objective(part.train, weights, candidate.values) / len(part.train))
         return float(f1(sums[-1]))
 
-    begin, set_up = time.perf_counter(), _SetUp()
+    begin, start = time.perf_counter(), _StartTime()
     result = fit(
         part.train,
-        algorithm_name=one.algorithm.name,
-        parameters=one.values,
-        passes=one.passes,
+        algorithm_name=candidate.algorithm.name,
+        parameters=candidate.values,
+        passes=candidate.passes,
         seed=seed,
         score=score,
-        callbacks=[set_up, *callbacks],
+        callbacks=[start, *callbacks],
     )
     if result.stopped == "interrupt":  # the pass loop has caught it
         raise KeyboardInterrupt
     n = len(result.history)
-    seconds = set_up.began - begin + np.cumsum([report.seconds for report in result.history])
+    seconds = start.began - begin + np.cumsum([report.seconds for report in result.history])
     return _Trained(
         result,
         np.array(sums[:n], np.int64).reshape(n, 3),
         np.asarray(seconds, np.float64),
-        np.array(losses[:n] if whole else [report.loss for report in result.history]),
+        np.array(losses[:n] if whole_objective else [report.loss for report in result.history]),
         np.array(active[:n], np.int64),
         counts,
     )
 
 
-def _lengthened(curve: NDArray[Any], passes: int) -> NDArray[Any]:
+def _extended(curve: NDArray[Any], passes: int) -> NDArray[Any]:
     """A curve that stays at its last value up to a number of passes."""
     rest = passes - len(curve)
     return np.concatenate([curve, np.repeat(curve[-1:], rest, axis=0)]) if rest else curve
@@ -351,9 +375,9 @@ def _percent(part: int, whole: int) -> float:
     return 100 * float(part) / float(whole) if whole else 0.0
 
 
-def check_contestants(
+def check_candidates(
     algorithms: Sequence[str], parameters: Mapping[str, Mapping[str, Value]], passes: int | None
-) -> list[Contestant]:
+) -> list[Candidate]:
     """Check names and settings, before anything is read.
 
     Args:
@@ -361,10 +385,10 @@ def check_contestants(
         parameters: settings by the name of the algorithm; ``passes`` may be among them.
         passes: where the settings of an algorithm give none.
     """
-    found: dict[str, Contestant] = {}
+    candidates: dict[str, Candidate] = {}
     for text in algorithms:
         name, _, other = text.partition("=")
-        if name in found:
+        if name in candidates:
             raise ParameterError(
                 f"algorithm {name!r} is given twice; another name for one: other={name}"
             )
@@ -373,15 +397,15 @@ def check_contestants(
             raise ParameterError(
                 f"name {name!r}; allowed: a letter, then letters, digits and . + - _"
             )
-        given = dict(parameters.get(name, {}))
-        own = _passes(name, given.pop(PASSES, passes))
-        found[name] = Contestant(name, chosen, chosen.values(given), own)
-    if not found:
+        settings = dict(parameters.get(name, {}))
+        own_passes = _passes(name, settings.pop(PASSES, passes))
+        candidates[name] = Candidate(name, chosen, chosen.values(settings), own_passes)
+    if not candidates:
         raise ParameterError("no algorithm is given; expected one or more names")
     for name in parameters:
-        if name not in found:
-            raise ParameterError(f"settings of {unknown('algorithm', name, found)}")
-    return list(found.values())
+        if name not in candidates:
+            raise ParameterError(f"settings of {unknown('algorithm', name, candidates)}")
+    return list(candidates.values())
 
 
 def _passes(name: str, value: Value | None) -> int | None:
@@ -396,20 +420,22 @@ def _passes(name: str, value: Value | None) -> int | None:
     return int(number)
 
 
-def _entry(one: Contestant, problem: Problem, outcomes: Sequence[_Outcome]) -> Entry:
-    values = {n: "inf" if v == math.inf else v for n, v in one.values.items()}
+def _entry(candidate: Candidate, problem: Problem, outcomes: Sequence[_Outcome]) -> Entry:
+    values = {n: "inf" if v == math.inf else v for n, v in candidate.values.items()}
     runs = tuple(outcome.run for outcome in outcomes)
-    algorithm = one.algorithm
-    return Entry(one.name, algorithm.name, algorithm.online, values, problem.weights, runs)
+    algorithm = candidate.algorithm
+    return Entry(candidate.name, algorithm.name, algorithm.online, values, problem.weights, runs)
 
 
-def _verdicts(finished: Sequence[tuple[str, Sequence[_Outcome]]], seeds: int) -> list[Verdict]:
+def _significance(
+    finished: Sequence[tuple[str, Sequence[_Outcome]]], seeds: int
+) -> list[Significance]:
     """Test every algorithm against the first, by the outputs after the last pass.
 
     Counts are means over seeds, times the number of seeds: so those of a batch algorithm, which has
     one run, weigh as much as the others'.
     """
-    verdicts = []
+    results = []
     columns = [
         (name, outcomes * (seeds // len(outcomes)))
         for name, outcomes in ((name, list(outcomes)) for name, outcomes in finished)
@@ -418,8 +444,8 @@ def _verdicts(finished: Sequence[tuple[str, Sequence[_Outcome]]], seeds: int) ->
         first, others = columns[0]
         a, b = (np.sum([o.counts for o in side], axis=0) for side in (outcomes, others))
         ends_a, ends_b = ([o.run.scores[-1] for o in side] for side in (outcomes, others))
-        verdicts.append(
-            Verdict(
+        results.append(
+            Significance(
                 name,
                 first,
                 float(np.mean(ends_a) - np.mean(ends_b)),
@@ -428,7 +454,7 @@ def _verdicts(finished: Sequence[tuple[str, Sequence[_Outcome]]], seeds: int) ->
                 paired_t_test(ends_a, ends_b),
             )
         )
-    return verdicts
+    return results
 
 
 def _name(data: api.Data) -> str:

@@ -1,4 +1,4 @@
-"""The jobs of a search: one trial on one fold, for some passes more; in this process or several."""
+"""The jobs of a search: each trains one trial on one fold, in this process or in several."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model
 from adaptag.errors import AdaptagError
 from adaptag.experiments.space import CUTOFF, resolve
-from adaptag.experiments.state import Done
+from adaptag.experiments.state import JobResult
 from adaptag.training.algorithms import algorithm
 from adaptag.training.callbacks import Callback
 from adaptag.training.checkpoint import Checkpoint, checksum
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["Job", "Task", "run_jobs"]
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
-DISK_ROOM = 1 << 30  # bytes that checkpoints leave free
-MOST_ENCODED = 8  # pairs of training and held-out part that a process keeps
+DISK_ROOM = 1 << 30  # bytes of free disk space that checkpoints leave
+MOST_ENCODED = 8  # pairs of training and held-out part that a process caches
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,12 +48,12 @@ class Task:
     """What all jobs of a search share.
 
     Attributes:
-        corpus: the training data.
-        held_out: for each fold, the numbers of the sentences that are scored.
-        encoding: arguments of ``api.encode``, without the cutoff.
-        algorithm: its name.
-        seed: of the order of sentences.
-        folder: for checkpoints.
+        corpus: The training data.
+        held_out: For each fold, the indices of the sentences that are scored.
+        encoding: The arguments of ``api.encode``, without the cutoff.
+        algorithm: The name of the algorithm.
+        seed: The seed of the sentence order.
+        folder: The folder of checkpoints.
     """
 
     corpus: Corpus
@@ -64,7 +64,7 @@ class Task:
     folder: Path
 
     def parts(self, fold: int, cutoff: int = 1) -> tuple[Dataset, Dataset]:
-        """Encode the training part of a fold, and with its features what is held out."""
+        """Encode the training part of a fold, and its held-out part with the same features."""
         held_out = self.held_out[fold]
         others = np.setdiff1d(np.arange(len(self.corpus)), held_out)
         training = api.encode(self.corpus.select(others), cutoff=cutoff, **self.encoding)
@@ -74,7 +74,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Job:
-    """Train one trial on one fold until it has made so many passes."""
+    """Train one trial on one fold up to a number of passes."""
 
     number: int
     settings: Settings
@@ -83,15 +83,15 @@ class Job:
 
 
 class Worker:
-    """Does jobs, and keeps what they share."""
+    """Runs jobs, and caches the encoded data that they share."""
 
     def __init__(self, task: Task, stopped: Callable[[], bool]) -> None:
         self.task = task
         self.stopped = stopped
         self.parts = lru_cache(MOST_ENCODED)(task.parts)
 
-    def run(self, job: Job) -> Done | None:
-        """Do a job; None: it was interrupted."""
+    def run(self, job: Job) -> JobResult | None:
+        """Run a job; None means that it was interrupted."""
         if self.stopped():
             return None
         training, rest = self.parts(job.fold, int(job.settings.get(CUTOFF, 1)))
@@ -124,10 +124,10 @@ class Worker:
                 return None
         scores = [report.score for report in history]
         seconds = sum(report.seconds for report in history)
-        return Done(job.number, job.fold, job.passes, scores, seconds, ended)
+        return JobResult(job.number, job.fold, job.passes, scores, seconds, ended)
 
     def _keep(self, state: Checkpoint | None, path: Path) -> None:
-        """Save where a job ended; where there is no room, a later job starts anew."""
+        """Save a checkpoint; without disk space for it, a later job starts from the beginning."""
         if state is None:
             return
         size = sum(array.nbytes for array in state.arrays.values())
@@ -138,16 +138,16 @@ class Worker:
     def _checkpoint(
         self, path: Path, training: Dataset, settings: Settings, passes: int
     ) -> Checkpoint | None:
-        """Where an earlier job of the trial ended, if that is known and of use."""
+        """The checkpoint of an earlier job of the trial, if there is one that fits."""
         try:
             state = Checkpoint.load(path)
         except AdaptagError:
             return None
         expected = algorithm(self.task.algorithm).values(settings)
-        found = dict(state.parameters)
+        saved = dict(state.parameters)
         if expected.get("rate") == AUTO:
-            expected["rate"] = found.get("rate", AUTO)
-        same = (state.algorithm, found, state.seed) == (
+            expected["rate"] = saved.get("rate", AUTO)
+        same = (state.algorithm, saved, state.seed) == (
             self.task.algorithm,
             expected,
             self.task.seed,
@@ -157,7 +157,7 @@ class Worker:
 
 
 class _Stopping(Callback):
-    """Ends training where it stands when the search was interrupted."""
+    """Interrupts training when the search was interrupted."""
 
     def __init__(self, stopped: Callable[[], bool]) -> None:
         self.stopped = stopped
@@ -172,26 +172,28 @@ _worker: Worker | None = None
 
 def _begin(task: Task, stopped: Any) -> None:
     global _worker
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process tells the others
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process stops the others
     _worker = Worker(task, stopped.is_set)
 
 
-def _run(job: Job) -> Done | None:
+def _run(job: Job) -> JobResult | None:
     assert _worker is not None
     return _worker.run(job)
 
 
 @contextlib.contextmanager
-def run_jobs(task: Task, processes: int) -> Iterator[Callable[[Sequence[Job]], Iterator[Done]]]:
-    """Give a function that does jobs, in any order of their ends; Ctrl-C stops all at once.
+def run_jobs(
+    task: Task, processes: int
+) -> Iterator[Callable[[Sequence[Job]], Iterator[JobResult]]]:
+    """Yield a function that runs jobs and yields their results as they finish; Ctrl-C stops all.
 
-    One process is this one. Batch algorithms, whose vectors go through BLAS, always get others: how
-    many threads BLAS has is settled when a process starts, and changes bits.
+    With one process, jobs run in this process. Batch algorithms use BLAS and always run in other
+    processes: the number of BLAS threads is fixed when a process starts, and changes results.
     """
     if processes == 1 and algorithm(task.algorithm).online:
         worker = Worker(task, lambda: False)
 
-        def in_turn(jobs: Sequence[Job]) -> Iterator[Done]:
+        def in_turn(jobs: Sequence[Job]) -> Iterator[JobResult]:
             for job in jobs:
                 yield _finished(worker.run(job))
 
@@ -201,18 +203,18 @@ def run_jobs(task: Task, processes: int) -> Iterator[Callable[[Sequence[Job]], I
     stopped = context.Event()
     pool = ProcessPoolExecutor(processes, context, _begin, (task, stopped))
 
-    def at_once(jobs: Sequence[Job]) -> Iterator[Done]:
+    def at_once(jobs: Sequence[Job]) -> Iterator[JobResult]:
         for future in as_completed([pool.submit(_run, job) for job in jobs]):
             yield _finished(future.result())
 
     others = {name: os.environ.get(name) for name in ONE_THREAD}
-    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for the processes to come
+    os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for processes started from here on
     try:
         yield at_once
     except BrokenProcessPool:
         raise AdaptagError(
-            "a process of the search was ended from outside: perhaps for want of memory, then use "
-            'fewer jobs; or it could not start, in a script without if __name__ == "__main__":'
+            "a process of the search was killed, perhaps for lack of memory: then use fewer jobs; "
+            'or it could not start, in a script without if __name__ == "__main__":'
         ) from None
     finally:
         stopped.set()
@@ -223,7 +225,7 @@ def run_jobs(task: Task, processes: int) -> Iterator[Callable[[Sequence[Job]], I
                 os.environ[name] = value
 
 
-def _finished(done: Done | None) -> Done:
-    if done is None:
+def _finished(result: JobResult | None) -> JobResult:
+    if result is None:
         raise KeyboardInterrupt
-    return done
+    return result

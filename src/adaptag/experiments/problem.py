@@ -1,4 +1,4 @@
-"""Problems: data that any algorithm can train on, and a score for the weights it finds."""
+"""Problems: data that any algorithm can train on, and a score for its weights."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Part:
     """Training data, and the test data that goes with it.
 
     Attributes:
-        train: what is trained on.
-        counts: gives, for weights, the correct, predicted and gold items of every test sentence,
-            int64 ``[N, 3]``.
+        train: The training data.
+        counts: A function from weights to the numbers of correct, predicted and gold items of
+            every test sentence, int64 ``[N, 3]``.
     """
 
     train: Examples
@@ -39,17 +39,17 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One part; or several, as cross-validation has them, whose test sentences count together.
+    """One part; or several, as in cross-validation, whose test sentences are scored together.
 
     Attributes:
-        parts: training and test data.
-        measure: what the score is: F1 of the counts.
-        train: name and size of the training data, and
-        test: of the test data.
+        parts: The training and test data.
+        metric: What the F1 of the counts is called.
+        train: The name and size of the training data.
+        test: The name and size of the test data.
     """
 
     parts: tuple[Part, ...]
-    measure: str
+    metric: str
     train: Data
     test: Data
 

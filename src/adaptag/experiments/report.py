@@ -1,4 +1,4 @@
-"""A comparison as Markdown, and as one HTML file that needs no network and runs no script."""
+"""A comparison as Markdown, and as one HTML file without scripts or external resources."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag.experiments.charts import Series, line_chart, prefix_ids
-from adaptag.experiments.comparison import DUST
-from adaptag.experiments.results import LEVEL, machine_line
+from adaptag.experiments.comparison import ZERO_TOLERANCE
+from adaptag.experiments.results import SIGNIFICANCE_LEVEL, machine_line
 from adaptag.experiments.significance import BLOCKS, TRIALS
 
 if TYPE_CHECKING:
@@ -66,12 +66,12 @@ def markdown_report(comparison: Comparison, command: str = "") -> str:
 
     Args:
         comparison: what to show.
-        command: repeats it.
+        command: the command that repeats the comparison.
     """
     parts = [f"# {_plain(_title(comparison))}", _plain(_about(comparison))]
-    parts += [f"**{_plain(line)}**" for line in _left_out(comparison)]
+    parts += [f"**{_plain(line)}**" for line in _unfinished(comparison)]
     parts += [comparison.table().markdown(), _list(_reading(comparison))]
-    if comparison.verdicts:
+    if comparison.significance:
         parts += ["## Significance", comparison.significance_table().markdown()]
         parts += [_list(_tests(comparison))]
     parts += ["## Settings", comparison.settings_table().markdown()]
@@ -83,7 +83,7 @@ def markdown_report(comparison: Comparison, command: str = "") -> str:
         fence = "```"
         while fence in command:
             fence += "`"
-        parts += [f"## To repeat it\n\n{fence}sh\n{command}\n{fence}"]
+        parts += [f"## Command\n\n{fence}sh\n{command}\n{fence}"]
     return "\n\n".join(parts) + "\n"
 
 
@@ -92,21 +92,21 @@ def html_report(comparison: Comparison, command: str = "") -> str:
 
     Args:
         comparison: what to show.
-        command: repeats it.
+        command: the command that repeats the comparison.
     """
     title = escape(_title(comparison))
     body = [f"<h1>{title}</h1>", f'<p class="lead">{escape(_about(comparison))}</p>']
-    body += [f"<p><strong>{escape(line)}</strong></p>" for line in _left_out(comparison)]
+    body += [f"<p><strong>{escape(line)}</strong></p>" for line in _unfinished(comparison)]
     body += ["<h2>Results</h2>", _html_table(comparison.table()), _notes(_reading(comparison))]
     body += ["<h2>Curves</h2>", '<div class="charts">', *_charts(comparison), "</div>"]
-    if comparison.verdicts:
+    if comparison.significance:
         body += ["<h2>Significance</h2>", _html_table(comparison.significance_table())]
         body += [_notes(_tests(comparison))]
     body += ["<h2>Settings</h2>", _html_table(comparison.settings_table())]
     body += [f'<p class="note">{escape(_features(comparison))}</p>']
     body += [f"<h2>Machine</h2>\n<p>{escape(machine_line(comparison.machine))}.</p>"]
     if command:
-        body += [f"<h2>To repeat it</h2>\n<pre>{escape(command)}</pre>"]
+        body += [f"<h2>Command</h2>\n<pre>{escape(command)}</pre>"]
     head = (
         '<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -132,29 +132,29 @@ def _about(c: Comparison) -> str:
         f"Trained on {c.train.name} ({c.train.sentences:,} sentences, {c.train.tokens:,} tokens, "
         f"{c.labels} labels, {c.features:,} features), scored on {c.test.name} "
         f"({c.test.sentences:,} sentences, {c.test.tokens:,} tokens) after each pass. "
-        f"The score is {c.measure}, in percent. {seeds}; for a seed all see the same sentences in "
-        "the same order."
+        f"The score is {c.metric}, in percent. {seeds}; with a seed, all algorithms see the "
+        "sentences in the same order."
     )
 
 
-def _left_out(c: Comparison) -> list[str]:
-    names = ", ".join(c.left_out)
-    return [f"Interrupted; not finished, and left out: {names}."] if names else []
+def _unfinished(c: Comparison) -> list[str]:
+    names = ", ".join(c.unfinished)
+    return [f"Interrupted; unfinished and left out: {names}."] if names else []
 
 
 def _reading(c: Comparison) -> list[str]:
     """How to read the table of results."""
     notes = [
         "Converged: the first pass at which the scores of five adjacent passes, on the test data, "
-        "differ by less than 0.01 (Sun et al. 2014). A dash: not within the passes.",
-        "The score at the end is that of the last pass, not of the best one.",
-        "Seconds are those of training, set-up and calibration included, scoring left out.",
-        "The objective is the mean loss per sentence as each algorithm reports it: as met on the "
-        "way through the pass, without the prior, by online algorithms; at the end of the "
-        "iteration, with it, by batch ones. Compare it between algorithms only where they have "
-        "the same loss.",
-        f"Active weights are larger than {DUST * 1e6:g} millionth of the largest one; what is "
-        "smaller is left by rounding.",
+        "differ by less than 0.01 (Sun et al. 2014). A dash means that it did not converge.",
+        "The score at the end is that of the last pass, not of the best pass.",
+        "Seconds are training time, including set-up and calibration but not scoring.",
+        "The objective is the mean loss per sentence as each algorithm reports it: online "
+        "algorithms report the loss accumulated during the pass, without regularisation; batch "
+        "algorithms the loss at the end of the iteration, with regularisation. Compare it only "
+        "between algorithms with the same loss.",
+        f"Active weights are larger than {ZERO_TOLERANCE:g} times the largest weight; smaller ones "
+        "are rounding errors.",
     ]
     if any(not entry.online for entry in c.entries):
         notes.append(
@@ -162,7 +162,7 @@ def _reading(c: Comparison) -> list[str]:
             "it: it was trained once, on all cores; online algorithms use one core."
         )
     if len(c.seeds) > 1:
-        notes.append("±: standard deviation over seeds. In charts it is the band around a line.")
+        notes.append("±: standard deviation over seeds; in charts, the band around a line.")
     return notes
 
 
@@ -173,17 +173,18 @@ def _tests(c: Comparison) -> list[str]:
     pooled = " summed over seeds" if several else ""
     together = ", of all seeds," if several else ""
     return [
-        f"t-test over blocks: the test sentences are cut into {blocks} blocks of neighbours; the "
-        f"scores of a block, from its counts{pooled}, are paired. It asks whether the difference "
-        "holds on other text. The paper reports t-tests, and does not say what is paired.",
-        f"Random swaps, or approximate randomisation: the outputs of a sentence{together} are "
-        f"swapped by coin toss, {TRIALS:,} times (Noreen 1989; Yeh 2000). p is the share of "
-        "rounds with a difference as large as the real one.",
-        "t-test over seeds: the scores with the same seed are paired. It asks whether the "
-        "difference holds in other orders, on this test data only. A dash: there is one seed, or "
-        "all differences are the same.",
-        f"Differ: yes, where p is below {LEVEL} by both of the first two tests; unclear, by one of "
-        "them. All tests are two-sided and not corrected for the number of comparisons.",
+        f"t-test over blocks: the test sentences are divided into {blocks} consecutive blocks; the "
+        f"scores of a block, from its counts{pooled}, are paired. It tests whether the difference "
+        "generalises to other text. The paper reports t-tests, but does not say what is paired.",
+        f"Random swaps: in approximate randomisation (Noreen 1989; Yeh 2000) the outputs of a "
+        f"sentence{together} are swapped at random, {TRIALS:,} times. p is the share of rounds "
+        "with a difference as large as the observed one.",
+        "t-test over seeds: the scores with the same seed are paired. It tests whether the "
+        "difference generalises to other sentence orders, on this test data only. A dash means "
+        "that there is one seed, or that all differences are the same.",
+        f"Differ: yes where p is below {SIGNIFICANCE_LEVEL} in both of the first two tests, "
+        "unclear where it is in one of them. All tests are two-sided and not corrected for the "
+        "number of comparisons.",
     ]
 
 
@@ -191,7 +192,7 @@ def _features(c: Comparison) -> str:
     texts = {True: "yes", False: "no"}
     shown = ", ".join(
         f"{name.replace('_', ' ')} {texts[v] if isinstance(v, bool) else v}"
-        for name, v in c.features_from.items()
+        for name, v in c.feature_settings.items()
     )
     return f"Features: {shown}. Seeds: {', '.join(map(str, c.seeds))}."
 
@@ -236,7 +237,7 @@ def _html_table(table: Table) -> str:
 
 def _charts(c: Comparison) -> list[str]:
     """The four charts, each in a figure."""
-    measure = f"{c.measure} on the test data, %"
+    label = f"{c.metric} on the test data, %"
     lowest = lowest_score([[mean.value for mean in entry.curve("scores")] for entry in c.entries])
     cut = "" if lowest is None else f"Points below {lowest:.1f} are not shown."
     passes, times = (
@@ -244,18 +245,18 @@ def _charts(c: Comparison) -> list[str]:
         curves_of(c.entries, "scores", against="seconds"),
     )
     losses, active = curves_of(c.entries, "objective"), curves_of(c.entries, "active")
-    reach = [x for one in times for x in one.x]
-    positive = all(np.isfinite(y) and y > 0 for one in losses for y in one.y)
+    seconds = [x for line in times for x in line.x]
+    positive = all(np.isfinite(y) and y > 0 for line in losses for y in line.y)
     batch = any(not entry.online for entry in c.entries)
     whole = "passes (iterations of batch algorithms)" if batch else "passes"
     far = max(entry.passes for entry in c.entries) > 50
     steps: dict[str, Any] = {"x_label": whole, "log_x": far, "size": SIZE}
-    wide = min(reach) > 0 and max(reach) > 8 * min(reach)
+    wide = min(seconds) > 0 and max(seconds) > 8 * min(seconds)
     return [
         _figure(
             1,
             line_chart(
-                passes, title="Score against passes", y_label=measure, lowest_y=lowest, **steps
+                passes, title="Score against passes", y_label=label, lowest_y=lowest, **steps
             ),
             "Score against passes",
             cut,
@@ -266,7 +267,7 @@ def _charts(c: Comparison) -> list[str]:
                 times,
                 title="Score against time",
                 x_label="seconds of training",
-                y_label=measure,
+                y_label=label,
                 log_x=wide,
                 lowest_y=lowest,
                 size=SIZE,
@@ -301,26 +302,26 @@ def _charts(c: Comparison) -> list[str]:
 
 
 def curves_of(entries: Iterable[Entry], name: str, against: str = "") -> list[Series]:
-    """A curve of every algorithm, with the deviation over seeds as its spread.
+    """A curve of every algorithm, with the standard deviation over seeds as its spread.
 
     Args:
         entries: the algorithms.
-        name: of the curve in ``Run``.
-        against: another one; empty: passes.
+        name: the name of the curve in ``Run``.
+        against: the name of the curve on the x axis; empty means passes.
     """
-    found = []
+    series = []
     for entry in entries:
         curve = entry.curve(name)
         x = [mean.value for mean in entry.curve(against)] if against else None
         several = name == "scores" and len(entry.runs) > 1
         spread = [mean.deviation or 0.0 for mean in curve] if several else None
         places: list[float] = x or [float(n) for n in range(1, len(curve) + 1)]
-        found.append(Series(entry.name, places, [mean.value for mean in curve], spread))
-    return found
+        series.append(Series(entry.name, places, [mean.value for mean in curve], spread))
+    return series
 
 
 def lowest_score(curves: list[list[float]]) -> float | None:
-    """Where the axis of scores begins, if few early points would press all others together.
+    """Where the score axis begins, if a few low early scores would compress all others.
 
     At least ``ROOM`` points of score are shown, and all but the lowest quarter, with half as much
     room below.
@@ -334,7 +335,7 @@ def lowest_score(curves: list[list[float]]) -> float | None:
 
 def _figure(number: int, svg: str, label: str, caption: str) -> str:
     """A chart as a figure."""
-    own = prefix_ids(svg, number)
-    own = own.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
+    chart = prefix_ids(svg, number)
+    chart = chart.replace("<svg ", f'<svg role="img" aria-label="{escape(label)}" ', 1)
     text = f"\n<figcaption>{escape(caption)}</figcaption>" if caption else ""
-    return f"<figure>\n{own.strip()}{text}\n</figure>"
+    return f"<figure>\n{chart.strip()}{text}\n</figure>"

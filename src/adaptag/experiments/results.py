@@ -1,4 +1,4 @@
-"""What a comparison gives: curves of every run, their summary, tests, and tables of them."""
+"""The results of a comparison: curves of every run, their summary, tests, and tables of them."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 __all__ = [
-    "LEVEL",
-    "NONE",
+    "MISSING",
+    "SIGNIFICANCE_LEVEL",
     "Comparison",
     "Data",
     "Entry",
     "Mean",
     "Run",
+    "Significance",
     "Table",
-    "Verdict",
+    "format_score",
+    "format_seconds",
     "machine_line",
-    "shown",
-    "shown_seconds",
 ]
 
-NONE = "–"
-RULE = Converged()
-LEVEL = 0.05  # of significance, as in the paper
+MISSING = "–"  # a cell without a value
+CONVERGENCE = Converged()
+SIGNIFICANCE_LEVEL = 0.05  # as in the paper
 
 
 class Mean(NamedTuple):
@@ -40,7 +40,7 @@ class Mean(NamedTuple):
 
     @classmethod
     def of(cls, values: Sequence[float]) -> Mean | None:
-        """The mean of some values; none where there are none."""
+        """The mean of some values; None where there are none."""
         if not values:
             return None
         several = len(values) > 1
@@ -51,10 +51,10 @@ class Table(NamedTuple):
     """A table of text.
 
     Attributes:
-        head: names of the columns.
-        rows: their cells.
-        best: places of the best values, as row and column.
-        numbers: whether all columns but the first hold numbers.
+        head: The names of the columns.
+        rows: The cells of each row.
+        best: The cells with the best values, as row and column.
+        numbers: Whether all columns but the first hold numbers.
     """
 
     head: list[str]
@@ -90,19 +90,20 @@ class Data:
 
 @dataclass(frozen=True)
 class Run:
-    """One training; all curves have one value a pass.
+    """One training; all curves have one value per pass.
 
     Attributes:
-        seed: of the order of sentences.
-        scores: on the test data, in percent.
-        seconds: of training so far: all before the first pass (calibration, allocation) and all
-            passes, without scoring.
-        objective: mean loss per sentence, as the algorithm reports it.
-        active: weights that are not 0.
-        precision: of the last pass, in percent, like
-        recall: equal to it where all tokens count.
-        found: settings that were ``auto``, and what was found.
-        stopped: why it ended, as in ``training.loop.Result``.
+        seed: The seed of the sentence order.
+        scores: The scores on the test data, in percent.
+        seconds: The training time so far: set-up before the first pass (calibration, allocation)
+            and all passes, without scoring.
+        objective: The mean loss per sentence, as the algorithm reports it.
+        active: The number of weights that are not 0.
+        precision: The precision after the last pass, in percent.
+        recall: The recall after the last pass, in percent; equal to the precision where all
+            tokens count.
+        calibrated: The values that were found for parameters set to ``auto``.
+        stopped: Why training ended, as in ``training.loop.Result``.
     """
 
     seed: int
@@ -112,18 +113,18 @@ class Run:
     active: tuple[int, ...]
     precision: float = 0.0
     recall: float = 0.0
-    found: dict[str, float] = field(default_factory=dict)
+    calibrated: dict[str, float] = field(default_factory=dict)
     stopped: str = "passes"
 
     @property
     def converged(self) -> int | None:
         """The first pass at which the paper's rule holds: five adjacent scores within 0.01.
 
-        A model that finds nothing at all, as batch algorithms do at first, has not converged.
+        A model that predicts nothing correctly, as batch algorithms do at first, has not converged.
         """
         history = [PassReport(n, 0, 0, 0, score) for n, score in enumerate(self.scores, 1)]
         for report in history:
-            if report.score > 0 and RULE.on_pass(history[: report.number]):
+            if report.score > 0 and CONVERGENCE.on_pass(history[: report.number]):
                 return report.number
         return None
 
@@ -138,15 +139,15 @@ class Run:
 
 @dataclass(frozen=True)
 class Entry:
-    """One algorithm with its settings, and its runs: one a seed; one in all for batch algorithms.
+    """One algorithm with its settings, and its runs: one per seed; only one for batch algorithms.
 
     Attributes:
-        name: what it is called here.
-        algorithm: its name in ``adaptag.algorithms()``.
-        online: whether the order of sentences matters.
-        parameters: all of its settings, defaults included; infinity is the text ``inf``.
-        weights: how many there are, 0 or not.
-        runs: by seed.
+        name: The name in the comparison.
+        algorithm: The name in ``adaptag.algorithms()``.
+        online: Whether the order of sentences matters.
+        parameters: All parameters, defaults included; infinity is the text ``inf``.
+        weights: The number of weights, 0 or not.
+        runs: The runs, in the order of the seeds.
     """
 
     name: str
@@ -173,8 +174,8 @@ class Entry:
     def converged(self) -> tuple[Mean | None, Mean | None, Mean | None]:
         """Pass, score and seconds at convergence, over the runs that converged."""
         ends = [(run, run.converged) for run in self.runs]
-        found = [(n, run.scores[n - 1], run.seconds[n - 1]) for run, n in ends if n is not None]
-        passes, scores, seconds = zip(*found, strict=True) if found else ((), (), ())
+        at_end = [(n, run.scores[n - 1], run.seconds[n - 1]) for run, n in ends if n is not None]
+        passes, scores, seconds = zip(*at_end, strict=True) if at_end else ((), (), ())
         return Mean.of(passes), Mean.of(scores), Mean.of(seconds)
 
     def to_dict(self) -> dict[str, Any]:
@@ -206,34 +207,36 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """Whether an algorithm differs from the first one, in the score at the end.
+class Significance:
+    """Whether the final scores of an algorithm and the baseline differ significantly.
 
     Attributes:
-        name: the algorithm, and
-        against: the first one.
-        difference: of their scores, the mean over seeds.
-        blocks: t-test over blocks of the test data.
-        randomisation: p by approximate randomisation.
-        seeds: t-test over seeds; none with one seed, or where no order matters.
+        name: The algorithm.
+        baseline: The algorithm it is tested against: the first of the comparison.
+        difference: The difference of their scores, the mean over seeds.
+        blocks: The t-test over blocks of the test data.
+        randomisation: The p value of approximate randomisation.
+        seeds: The t-test over seeds; None with one seed, or where the order does not matter.
     """
 
     name: str
-    against: str
+    baseline: str
     difference: float
     blocks: TTest | None
     randomisation: float
     seeds: TTest | None
 
     @property
-    def differ(self) -> str:
-        """Whether the tests over the test data agree that there is a difference."""
-        blocks = self.blocks is not None and self.blocks.p < LEVEL
-        swaps = self.randomisation < LEVEL
-        return "yes" if blocks and swaps else "no" if not (blocks or swaps) else "unclear"
+    def significant(self) -> str:
+        """Whether both tests over the test data are significant; unclear where only one is."""
+        blocks = self.blocks is not None and self.blocks.p < SIGNIFICANCE_LEVEL
+        randomisation = self.randomisation < SIGNIFICANCE_LEVEL
+        if blocks != randomisation:
+            return "unclear"
+        return "yes" if blocks else "no"
 
     @classmethod
-    def from_dict(cls, content: Mapping[str, Any]) -> Verdict:
+    def from_dict(cls, content: Mapping[str, Any]) -> Significance:
         """Read what ``asdict`` wrote."""
         tests = {k: content[k] and TTest(**content[k]) for k in ("blocks", "seeds")}
         return cls(**{**content, **tests})
@@ -241,32 +244,32 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Algorithms beside each other, on the same data.
+    """The results of several algorithms on the same data.
 
     Attributes:
-        train: the training data, and
-        test: the test data.
-        labels: how many there are.
-        features: how many the training data has.
-        measure: what the score is: ``chunk F1`` or ``token accuracy``.
-        features_from: template, cutoffs and the like.
-        seeds: one order of sentences each.
-        entries: the algorithms that were finished.
-        left_out: names of those that were not, because of Ctrl-C.
-        verdicts: tests of each algorithm but the first.
-        machine: what times depend on.
+        train: The training data.
+        test: The test data.
+        labels: The number of labels.
+        features: The number of features of the training data.
+        metric: What the score is: ``chunk F1`` or ``token accuracy``.
+        feature_settings: How features were made: template, cutoffs and the like.
+        seeds: The seeds of the sentence orders.
+        entries: The algorithms that were finished.
+        unfinished: The names of the algorithms that Ctrl-C interrupted.
+        significance: The significance tests of each algorithm but the first.
+        machine: What times depend on.
     """
 
     train: Data
     test: Data
     labels: int
     features: int
-    measure: str
-    features_from: dict[str, Any]
+    metric: str
+    feature_settings: dict[str, Any]
     seeds: tuple[int, ...]
     entries: tuple[Entry, ...]
-    left_out: tuple[str, ...]
-    verdicts: tuple[Verdict, ...]
+    unfinished: tuple[str, ...]
+    significance: tuple[Significance, ...]
     machine: dict[str, str]
 
     def to_dict(self) -> dict[str, Any]:
@@ -275,27 +278,27 @@ class Comparison:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Comparison:
-        """Read what ``to_dict`` wrote, also after a way through JSON."""
+        """Read what ``to_dict`` wrote, from JSON or not."""
         return cls(
             **{
                 **content,
                 "train": Data(**content["train"]),
                 "test": Data(**content["test"]),
                 "seeds": tuple(content["seeds"]),
-                "left_out": tuple(content["left_out"]),
+                "unfinished": tuple(content["unfinished"]),
                 "entries": tuple(map(Entry.from_dict, content["entries"])),
-                "verdicts": tuple(map(Verdict.from_dict, content["verdicts"])),
+                "significance": tuple(map(Significance.from_dict, content["significance"])),
             }
         )
 
     def table(self) -> Table:
-        """One row an algorithm; the best values are marked where they can be compared."""
+        """One row per algorithm; the best values are marked where they can be compared."""
         head = [
             "Algorithm",
             "After 1 pass",
             "Converged at pass",
-            "Score there",
-            "Seconds to there",
+            "Score at convergence",
+            "Seconds to convergence",
             "Passes",
             "Score at the end",
             "Seconds",
@@ -305,7 +308,7 @@ class Comparison:
         rows = []
         ranks = []
         for entry in self.entries:
-            one = Mean(*_mean([run.scores[0] for run in entry.runs]))
+            first = Mean(*_mean([run.scores[0] for run in entry.runs]))
             passes, score, seconds = entry.converged()
             end = entry.at_end("scores")
             reached = sum(run.converged is not None for run in entry.runs)
@@ -313,13 +316,13 @@ class Comparison:
             rows.append(
                 [
                     entry.name,
-                    shown(one),
-                    NONE if passes is None else f"{passes.value:.4g}{part}",
-                    shown(score),
-                    NONE if seconds is None else shown_seconds(seconds.value),
+                    format_score(first),
+                    MISSING if passes is None else f"{passes.value:.4g}{part}",
+                    format_score(score),
+                    MISSING if seconds is None else format_seconds(seconds.value),
                     str(entry.passes),
-                    shown(end),
-                    shown_seconds(entry.at_end("seconds").value),
+                    format_score(end),
+                    format_seconds(entry.at_end("seconds").value),
                     f"{entry.at_end('objective').value:.4f}",
                     f"{entry.at_end('active').value:,.0f}",
                 ]
@@ -327,7 +330,7 @@ class Comparison:
             whole = reached == len(entry.runs)
             ranks.append(
                 {
-                    1: one.value,
+                    1: first.value,
                     2: -passes.value if passes and whole else None,
                     3: score.value if score and whole else None,
                     4: -seconds.value if seconds and whole else None,
@@ -338,10 +341,10 @@ class Comparison:
 
     def significance_table(self) -> Table:
         """One row for each algorithm but the first."""
-        against = self.entries[0].name if self.entries else ""
+        baseline = self.entries[0].name if self.entries else ""
         head = [
             "Algorithm",
-            f"Score minus {against}'s",
+            f"Score minus {baseline}'s",
             "t-test over blocks: p",
             "Random swaps: p",
             "t-test over seeds: p",
@@ -349,26 +352,27 @@ class Comparison:
         ]
         rows = [
             [
-                v.name,
-                f"{v.difference:+.2f}".replace("-", "−"),
-                shown_p(v.blocks.p if v.blocks else None),
-                shown_p(v.randomisation),
-                shown_p(v.seeds.p if v.seeds else None),
-                v.differ,
+                test.name,
+                f"{test.difference:+.2f}".replace("-", "−"),
+                format_p(test.blocks.p if test.blocks else None),
+                format_p(test.randomisation),
+                format_p(test.seeds.p if test.seeds else None),
+                test.significant,
             ]
-            for v in self.verdicts
+            for test in self.significance
         ]
         return Table(head, rows)
 
     def settings_table(self) -> Table:
-        """Every algorithm's settings, and what ``auto`` found."""
+        """Every algorithm's settings, with the values found for ``auto``."""
         rows = []
         for entry in self.entries:
             texts = []
             for name, value in entry.parameters.items():
-                found = [f"{run.found[name]:.3g}" for run in entry.runs if name in run.found]
+                calibrated = [run.calibrated[name] for run in entry.runs if name in run.calibrated]
+                values = ", ".join(f"{number:.3g}" for number in calibrated)
                 text = f"{name} {value if isinstance(value, str) else format(value, 'g')}"
-                texts.append(text + (f" ({', '.join(found)})" if found else ""))
+                texts.append(f"{text} ({values})" if values else text)
             rows.append([entry.name, entry.algorithm, ", ".join(texts)])
         return Table(["Name", "Algorithm", "Settings"], rows, numbers=False)
 
@@ -380,22 +384,22 @@ def machine_line(machine: Mapping[str, str]) -> str:
     return f"{first}, Python {m['Python']}, adaptag {m['adaptag']}"
 
 
-def shown(mean: Mean | None) -> str:
+def format_score(mean: Mean | None) -> str:
     """A score as text, with its deviation where there is one."""
     if mean is None:
-        return NONE
+        return MISSING
     spread = "" if mean.deviation is None else f" ± {mean.deviation:.2f}"
     return f"{mean.value:.2f}{spread}"
 
 
-def shown_seconds(value: float) -> str:
-    """Seconds with a sensible number of digits."""
+def format_seconds(value: float) -> str:
+    """Seconds as text, with fewer digits the longer they are."""
     return f"{value:.3f}" if value < 1 else f"{value:.2f}" if value < 100 else f"{value:,.0f}"
 
 
-def shown_p(p: float | None) -> str:
+def format_p(p: float | None) -> str:
     """A probability as text."""
-    return NONE if p is None else f"{p:.4f}" if p >= 0.0001 else "< 0.0001"
+    return MISSING if p is None else f"{p:.4f}" if p >= 0.0001 else "< 0.0001"
 
 
 def _mean(values: Sequence[float]) -> tuple[float, float | None]:

@@ -1,4 +1,4 @@
-"""What a search for settings tries: values of parameters, and which of two equals is preferred."""
+"""The search space: values to try for each parameter, and which of equal scores is preferred."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     Settings = dict[str, Value]
     Space = dict[str, tuple[Value, ...]]
 
-__all__ = ["ON_REQUEST", "configurations", "preference", "resolve", "shown", "space_of"]
+__all__ = ["ON_REQUEST", "configurations", "format_value", "preference", "resolve", "space_of"]
 
 CUTOFF = "cutoff"
 WINDOW = "window"
-PART = re.compile(r"n/([1-9]\d*)")  # a window as a part of the training sentences
+PART = re.compile(r"n/([1-9]\d*)")  # a window as a fraction of the training sentences
 # Searched unless other values are given: multiples of the default, or values.
 MULTIPLES = {
     "rate": (0.25, 0.5, 1, 2, 4),
@@ -51,10 +51,10 @@ def space_of(
     """Find the values to try for each parameter.
 
     Args:
-        algorithm: what is tuned. Of its parameters, those with a rate, a strength of regularisation
-            or a margin are searched around their defaults.
-        given: values by name, in place of those; one value fixes a parameter. ``cutoff`` is a name
-            too, and a ``window`` may be a part of the sentences, ``n/10``.
+        algorithm: what is tuned. Its learning rate, regularisation strength and margin are searched
+            around their defaults.
+        given: values by name, which replace the default ones; one value fixes a parameter.
+            ``cutoff`` is a name too, and a ``window`` may be a fraction of the sentences, ``n/10``.
         also: names in ``ON_REQUEST`` to search as well.
     """
     declared = {parameter.name: parameter for parameter in algorithm.parameters}
@@ -111,7 +111,7 @@ def resolve(settings: Settings, n_sentences: int) -> Settings:
 
 
 def preference(settings: Settings) -> tuple[float, ...]:
-    """Order settings of equal scores: the stronger regularisation first, then the lower rate."""
+    """Sort key for settings of equal scores: stronger regularisation first, then the lower rate."""
     sigma, l1, cutoff, rate = (settings.get(n, 0) for n in ("sigma", "l1", CUTOFF, "rate"))
     return (
         float(sigma),
@@ -121,19 +121,19 @@ def preference(settings: Settings) -> tuple[float, ...]:
     )
 
 
-def shown(value: Value) -> str:
+def format_value(value: Value) -> str:
     """A value as the command line takes it."""
     return value if isinstance(value, str) else f"{value:.12g}"
 
 
 def at_edge(space: Space, settings: Settings) -> Sequence[str]:
-    """Those of the chosen values that are the lowest or highest number tried, of at least two."""
-    found = []
+    """The names of the parameters whose chosen value is the lowest or highest one tried."""
+    names = []
     for name, values in space.items():
         numbers = sorted(v for v in values if not isinstance(v, str))
         value = settings[name]
         ends = {numbers[0], numbers[-1]} if len(numbers) > 1 else set()
         natural = (name == CUTOFF and value == 1) or value == math.inf
         if value in ends and not natural:
-            found.append(name)
-    return found
+            names.append(name)
+    return names

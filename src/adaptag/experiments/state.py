@@ -1,4 +1,4 @@
-"""What a search has done so far: JSON lines in a file, one a finished job."""
+"""The state of a search: JSON lines in a file, one per finished job."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ if TYPE_CHECKING:
 
     from adaptag.storage.files import PathLike
 
-__all__ = ["Done", "State"]
+__all__ = ["JobResult", "State"]
 
 KIND = "adaptag tune"
 MOST_SHOWN = 60  # characters of a value in a message
 
 
 @dataclass(frozen=True)
-class Done:
-    """A finished job.
+class JobResult:
+    """The result of a job.
 
     Attributes:
-        number: of the trial.
-        fold: which one.
-        passes: how many were asked for.
-        scores: after each pass, from the first one on.
-        seconds: of training, from the first pass on.
-        ended: whether the algorithm's own rule ended training.
+        number: The number of the trial.
+        fold: The number of the fold.
+        passes: The number of passes that were asked for.
+        scores: The scores after each pass, from the first pass on.
+        seconds: The training time, from the first pass on.
+        ended: Whether the algorithm stopped by its own rule.
     """
 
     number: int
@@ -49,7 +49,7 @@ class Done:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """Take a line of a file; what cannot be one is a ``ValueError``."""
+        """Read a line of a state file; malformed content raises a ``ValueError``."""
         number, fold, passes = (int(content[name]) for name in ("number", "fold", "passes"))
         scores = [float(score) for score in content["scores"]]
         if not 0 < len(scores) <= passes or not all(0 <= score <= 100 for score in scores):
@@ -58,20 +58,20 @@ class Done:
 
     @property
     def key(self) -> tuple[int, int, int]:
-        """What tells jobs apart."""
+        """Identifies the job."""
         return self.number, self.fold, self.passes
 
 
 class State:
-    """The finished jobs of a search; with a file they outlive the process.
+    """The finished jobs of a search, saved in a file if one is given.
 
     The file's first line describes the search. Each finished job adds a line in one write, and a
-    line that a crash cut off is dropped. Beside it, in a folder, lie the checkpoints of trials that
-    may go on; without a file they are in a temporary folder.
+    line that a crash cut off is dropped. A folder beside the file holds the checkpoints of trials
+    that may continue; without a file it is a temporary folder.
 
     Attributes:
-        done: the finished jobs.
-        folder: for checkpoints.
+        done: The results of the finished jobs.
+        folder: The folder of checkpoints.
     """
 
     def __init__(
@@ -80,11 +80,11 @@ class State:
         """Open the state.
 
         Args:
-            path: the file; None: nothing is kept.
-            search: describes the search: a file that holds another one is refused.
-            restart: forget what a file holds.
+            path: the file; None means that nothing is saved.
+            search: describes the search: a file of another search is refused.
+            restart: discard the content of an existing file.
         """
-        self.done: dict[tuple[int, int, int], Done] = {}
+        self.done: dict[tuple[int, int, int], JobResult] = {}
         self._path = None if path is None else Path(path)
         self._search = json.loads(json.dumps({"kind": KIND, **search}))
         if self._path is None:
@@ -95,7 +95,7 @@ class State:
             self._load(self._path)
         else:
             shutil.rmtree(self.folder, ignore_errors=True)
-        lines = [self._search, *(asdict(one) for one in self.done.values())]
+        lines = [self._search, *(asdict(result) for result in self.done.values())]
         with replace_file(self._path) as file:
             file.write(b"".join(map(_line, lines)))
         try:
@@ -115,34 +115,34 @@ class State:
         if error is None or self._path is None:
             shutil.rmtree(self.folder, ignore_errors=True)
 
-    def add(self, done: Done) -> None:
-        """Keep a finished job."""
-        self.done[done.key] = done
+    def add(self, result: JobResult) -> None:
+        """Add the result of a job."""
+        self.done[result.key] = result
         if self._path is None:
             return
         try:
             with self._path.open("ab", buffering=0) as file:
-                file.write(_line(asdict(done)))
+                file.write(_line(asdict(result)))
                 os.fsync(file.fileno())
         except OSError as error:
             raise FileError(f"{self._path}: cannot write: {error.strerror}") from None
 
     def _load(self, path: Path) -> None:
         where = shown(path)
-        lines = read_bytes(path).split(b"\n")[:-1]  # behind the last line break: cut off
+        lines = read_bytes(path).split(b"\n")[:-1]  # a line without a line break is incomplete
         try:
             content = [json.loads(line) for line in lines]
-            found = content[0]
-            if found["kind"] != KIND:
+            saved = content[0]
+            if saved["kind"] != KIND:
                 raise ValueError
-            jobs = [Done.from_dict(fields) for fields in content[1:]]
+            jobs = [JobResult.from_dict(fields) for fields in content[1:]]
         except (IndexError, KeyError, TypeError, ValueError):
             raise FileError(f"{where}: not the state of a search, or damaged") from None
         for name, ours in self._search.items() if jobs else ():  # nothing done: nothing lost
-            if found.get(name) != ours:
+            if saved.get(name) != ours:
                 raise ParameterError(
-                    f"{where}: the state of another search: {name} is {_short(found.get(name))} "
-                    f"there, {_short(ours)} here; name another file, or start again "
+                    f"{where}: the state of another search: {name} is {_short(saved.get(name))} "
+                    f"there, {_short(ours)} here; name another file, or start over "
                     "(restart, --restart)"
                 )
         self.done = {job.key: job for job in jobs}

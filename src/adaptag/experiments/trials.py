@@ -1,4 +1,4 @@
-"""What a search for settings found: every trial with its scores, the choice, and how to show it."""
+"""The results of a search for settings: every trial with its scores, the choice, and tables."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag.errors import ModelError
 from adaptag.experiments.charts import Series, line_chart
-from adaptag.experiments.space import CUTOFF, at_edge, preference, resolve, shown
+from adaptag.experiments.space import CUTOFF, at_edge, format_value, preference, resolve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,20 +23,20 @@ if TYPE_CHECKING:
 
 __all__ = ["Trial", "Tuning"]
 
-MOST_LINES = 8  # of a chart
-ROOM = 3  # below the best, times the distance of the lines or the deviation of the folds
+MOST_LINES = 8  # in a chart
+ROOM = 3  # range of the y axis below the best, in spreads of the trials or of the folds
 
 
 @dataclass
 class Trial:
-    """One combination of values, and how it did.
+    """One combination of values, and its scores.
 
     Attributes:
-        number: its place among all combinations.
-        settings: the values.
-        scores: for each fold, the score after each pass, in percent.
-        ended: for each fold, whether the algorithm's own rule ended training.
-        fold_seconds: of training, for each fold.
+        number: The index among all combinations.
+        settings: The values.
+        scores: For each fold, the score after each pass, in percent.
+        ended: For each fold, whether the algorithm stopped by its own rule.
+        fold_seconds: For each fold, the training time.
     """
 
     number: int
@@ -52,17 +52,17 @@ class Trial:
 
     @property
     def trained(self) -> int:
-        """Passes made; fewer than others have where it was given up on the way."""
+        """Passes made; fewer than those of other trials where the search dropped it."""
         return max(map(len, self.scores), default=0)
 
     @property
     def curve(self) -> list[float]:
-        """Mean score of the folds after each pass; a fold that ended keeps its last score."""
+        """Mean score of the folds after each pass; a fold that stopped keeps its last score."""
         return [statistics.fmean(self.at(number)) for number in range(1, self.trained + 1)]
 
     @property
     def passes(self) -> int:
-        """The passes with the best mean: the fewest, where several are equal."""
+        """The number of passes with the best mean; of equals, the lowest."""
         curve = self.curve
         return 1 + curve.index(max(curve)) if curve else 0
 
@@ -78,26 +78,26 @@ class Trial:
         return statistics.stdev(scores) if len(scores) > 1 else None
 
     def at(self, number: int) -> list[float]:
-        """Score of each fold after so many passes."""
+        """Score of each fold after a number of passes."""
         return [scores[min(number, len(scores)) - 1] for scores in self.scores if scores]
 
     @property
     def rank(self) -> tuple[float, ...]:
-        """Sorts the best first; of equals, as ``preference`` has it, then in order."""
+        """Sort key, best first; of equal scores by ``preference``, then by number."""
         return (-self.mean, *preference(self.settings), self.number)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, and the figures that follow, ready for JSON."""
+        """All attributes and the summary, ready for JSON."""
         figures = {"mean": self.mean, "deviation": self.deviation, "passes": self.passes}
-        settings = {name: plain(value) for name, value in self.settings.items()}
+        settings = {name: json_value(value) for name, value in self.settings.items()}
         return {**asdict(self), "settings": settings, **figures}
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """Take back what ``to_dict`` gave."""
+        """Read what ``to_dict`` wrote."""
         return cls(
             int(content["number"]),
-            {name: _value(value) for name, value in content["settings"].items()},
+            {name: _from_json(value) for name, value in content["settings"].items()},
             [[float(score) for score in scores] for scores in content["scores"]],
             [bool(ended) for ended in content["ended"]],
             [float(seconds) for seconds in content["fold_seconds"]],
@@ -109,16 +109,16 @@ class Tuning:
     """The outcome of a search.
 
     Attributes:
-        algorithm: what was tuned.
-        data: the name of the training data.
-        sentences: how many it has.
-        metric: what the scores are: ``F1`` of chunks, or ``accuracy`` of tokens.
-        parts: how it was scored, e.g. ``4 folds``.
-        space: the values that were tried.
-        rungs: how many trials were trained for how many passes.
-        trials: all of them, the best first.
-        seed: of the order of sentences.
-        options: further options of ``adaptag train`` that held for all.
+        algorithm: The algorithm that was tuned.
+        data: The name of the training data.
+        sentences: The number of sentences of the training data.
+        metric: What the scores are: ``F1`` of chunks, or ``accuracy`` of tokens.
+        parts: How trials were scored, e.g. ``4 folds``.
+        space: The values that were tried.
+        rungs: For each round, the number of trials and of passes.
+        trials: All trials, the best first.
+        seed: The seed of the sentence order.
+        options: Further options of ``adaptag train`` that all trials share.
     """
 
     algorithm: str
@@ -134,17 +134,17 @@ class Tuning:
 
     @property
     def best(self) -> Trial:
-        """The trial that was chosen."""
+        """The best trial."""
         return self.trials[0]
 
     @property
     def settings(self) -> Settings:
-        """The values that were chosen."""
+        """The values of the best trial."""
         return self.best.settings
 
     @property
     def passes(self) -> int:
-        """The passes that were chosen."""
+        """The number of passes of the best trial."""
         return self.best.passes
 
     @cached_property
@@ -153,23 +153,25 @@ class Tuning:
         return tuple(name for name, values in self.space.items() if len(values) > 1)
 
     def command(self, model: str = "model.adaptag") -> str:
-        """The line that trains with what was chosen, on all of the data."""
+        """The command that trains with the best settings, on all of the data."""
         words = ["adaptag", "train", self.data, *self.options, "--algorithm", self.algorithm]
         for name, value in resolve(self.settings, self.sentences).items():
-            words += [f"--{name}", shown(value)]
+            words += [f"--{name}", format_value(value)]
         if CUTOFF in self.settings:
-            words += ["--cutoff", shown(self.settings[CUTOFF])]
+            words += ["--cutoff", format_value(self.settings[CUTOFF])]
         words += ["--passes", str(self.passes)]
         if self.seed != 1:
             words += ["--seed", str(self.seed)]
         return shlex.join([*words, "--model", model])
 
     def notes(self) -> list[str]:
-        """What the choice leaves open: values at the edge of what was tried."""
-        edges = [f"{n} {shown(self.settings[n])}" for n in at_edge(self.space, self.settings)]
+        """Warnings: best values at the edge of those that were tried."""
+        edges = [
+            f"{n} {format_value(self.settings[n])}" for n in at_edge(self.space, self.settings)
+        ]
         if self.passes == self.rungs[-1][1] and not all(self.best.ended):
             edges.append(f"passes {self.passes}")
-        return [f"at the edge of what was tried: {', '.join(edges)}"] if edges else []
+        return [f"best at the edge of the values tried: {', '.join(edges)}"] if edges else []
 
     def rows(self) -> tuple[list[str], list[list[str]]]:
         """The trials as a table: its head, and a row each, the best first."""
@@ -178,17 +180,17 @@ class Tuning:
         for trial in self.trials:
             spread = "" if trial.deviation is None else f"{trial.deviation:.2f}"
             figures = [f"{trial.mean:.2f}", spread, str(trial.passes), str(trial.trained)]
-            values = [shown(trial.settings[name]) for name in self.searched]
+            values = [format_value(trial.settings[name]) for name in self.searched]
             rows.append([*values, *figures, f"{trial.seconds:.1f}"])
         return head, rows
 
     @property
     def title(self) -> str:
-        """What was searched, in a line."""
+        """The search in one line."""
         return f"{self.algorithm}: {self.metric} on {self.parts}"
 
     def markdown(self) -> str:
-        """The table and the line that trains, as Markdown."""
+        """The table and the command that trains, as Markdown."""
         head, rows = self.rows()
         lines = [head, ["---:"] * len(head), *rows]
         table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
@@ -198,37 +200,39 @@ class Tuning:
     def chart(self) -> str:
         """Draw the mean score after each pass, of the best trials, as SVG.
 
-        The band is the standard deviation of the best one's folds. Scores far below the best are
-        left out, so that the others can be told apart.
+        The band is the standard deviation over the folds of the best trial. Scores far below the
+        best are left out, so that the others can be distinguished.
         """
         series = []
         lines = self.trials[:MOST_LINES]
         room = ROOM * max(self.best.mean - lines[-1].mean, self.best.deviation or 0.0)
         for trial in lines:
             curve = trial.curve
-            kept = [k for k, mean in enumerate(curve) if mean >= self.best.mean - room or not room]
-            name = ", ".join(f"{name} {shown(trial.settings[name])}" for name in self.searched)
+            drawn = [k for k, mean in enumerate(curve) if mean >= self.best.mean - room or not room]
+            name = ", ".join(
+                f"{name} {format_value(trial.settings[name])}" for name in self.searched
+            )
             spread = None
             if trial is self.best and trial.deviation is not None:
-                spread = [statistics.stdev(trial.at(k + 1)) for k in kept]
-            points = [float(k + 1) for k in kept], [curve[k] for k in kept]
+                spread = [statistics.stdev(trial.at(k + 1)) for k in drawn]
+            points = [float(k + 1) for k in drawn], [curve[k] for k in drawn]
             series.append(Series(name or self.algorithm, *points, spread))
         y_label = f"{self.metric}, %" if self.parts == ONE_PART else f"mean {self.metric}, %"
         return line_chart(series, title=self.title, x_label="passes", y_label=y_label)
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it, and the choice, ready for JSON."""
+        """All attributes and the best settings, ready for JSON."""
         return {
             "algorithm": self.algorithm,
             "data": self.data,
             "sentences": self.sentences,
             "metric": self.metric,
             "parts": self.parts,
-            "space": {name: [plain(v) for v in values] for name, values in self.space.items()},
+            "space": {name: [json_value(v) for v in values] for name, values in self.space.items()},
             "rungs": [list(rung) for rung in self.rungs],
             "seed": self.seed,
             "options": list(self.options),
-            "settings": {name: plain(value) for name, value in self.settings.items()},
+            "settings": {name: json_value(value) for name, value in self.settings.items()},
             "passes": self.passes,
             "command": self.command(),
             "trials": [trial.to_dict() for trial in self.trials],
@@ -236,7 +240,7 @@ class Tuning:
 
     @classmethod
     def from_dict(cls, content: Mapping[str, Any]) -> Self:
-        """Take back what ``to_dict`` gave."""
+        """Read what ``to_dict`` wrote."""
         try:
             return cls(
                 str(content["algorithm"]),
@@ -244,7 +248,7 @@ class Tuning:
                 int(content["sentences"]),
                 str(content["metric"]),
                 str(content["parts"]),
-                {name: tuple(map(_value, values)) for name, values in content["space"].items()},
+                {name: tuple(map(_from_json, values)) for name, values in content["space"].items()},
                 tuple((int(size), int(passes)) for size, passes in content["rungs"]),
                 tuple(Trial.from_dict(trial) for trial in content["trials"]),
                 int(content["seed"]),
@@ -257,10 +261,10 @@ class Tuning:
 ONE_PART = "held-out sentences"
 
 
-def plain(value: Value) -> Value:
-    """A value as JSON has it: infinity is a word."""
+def json_value(value: Value) -> Value:
+    """A value for JSON: infinity is the text ``inf``."""
     return "inf" if value == math.inf else value
 
 
-def _value(value: Value) -> Value:
+def _from_json(value: Value) -> Value:
     return math.inf if value == "inf" else value

@@ -1,8 +1,8 @@
 """Choosing settings on training data alone: cross-validation with successive halving.
 
-All combinations of values are trained for a few passes on each fold. The better half goes on from
-where it is, until it has made twice the passes, and so forth, until few are left that make all
-passes (Jamieson and Talwalkar 2016, "Non-stochastic best arm identification and hyperparameter
+All combinations of values are trained for a few passes on each fold. The better half continues
+until it has made twice as many passes, and so on, until few are left, which make all passes
+(Jamieson and Talwalkar 2016, "Non-stochastic best arm identification and hyperparameter
 optimization").
 """
 
@@ -24,7 +24,7 @@ from adaptag.errors import ParameterError
 from adaptag.experiments.jobs import Job, Task, run_jobs
 from adaptag.experiments.space import configurations, space_of
 from adaptag.experiments.state import State
-from adaptag.experiments.trials import ONE_PART, Trial, Tuning, plain
+from adaptag.experiments.trials import ONE_PART, Trial, Tuning, json_value
 from adaptag.features.template import Template
 from adaptag.storage.tensors import kind_of
 from adaptag.training.algorithms import algorithm as find_algorithm
@@ -36,29 +36,34 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adaptag.api import Data, Format
+<<<<<<< HEAD
     from adaptag.experiments.state import Done
     from adaptag.corpus.data import Corpus
+=======
+    from adaptag.experiments.state import JobResult
+    from adaptag.features.index import Corpus
+>>>>>>> recipes
     from adaptag.storage.files import PathLike
     from adaptag.settings import Value
 
-__all__ = ["Progress", "Trial", "Tuning", "Watcher", "folds_of", "rungs_of", "tune"]
+__all__ = ["Progress", "Trial", "Tuning", "TuningCallback", "folds_of", "rungs_of", "tune"]
 
-FIRST_PASSES = 3  # at least so many before a trial is judged
-MORE = 2  # an online algorithm gets so many times its own passes, for the best number to show
+FIRST_PASSES = 3  # minimum before a trial can be dropped
+PASSES_FACTOR = 2  # times the default of an online algorithm: the maximum number of passes
 
 
 @dataclass(frozen=True)
 class Progress:
-    """How far a search is.
+    """The progress of a search.
 
     Attributes:
-        rung: the round, from 1, and
-        rungs: how many there are.
-        trials: those of this round.
-        passes: that they make, in all.
-        done: jobs done in this round, and
-        jobs: how many there are: trials × folds.
-        best: the best trial that all folds have scored.
+        rung: The number of the round, from 1.
+        rungs: The number of rounds.
+        trials: The number of trials in this round.
+        passes: The number of passes that each of them makes, from the first pass on.
+        done: The number of jobs finished in this round.
+        jobs: The number of jobs in this round: trials × folds.
+        best: The best trial so far among those that all folds have scored.
     """
 
     rung: int
@@ -70,11 +75,11 @@ class Progress:
     best: Trial | None
 
 
-class Watcher:
-    """Watches a search. The method may be left out."""
+class TuningCallback:
+    """Called during a search; override what is needed."""
 
     def on_progress(self, progress: Progress) -> None:
-        """A round begins, or a job has ended."""
+        """Called when a round begins, and when a job has finished."""
 
 
 def tune(
@@ -98,53 +103,54 @@ def tune(
     jobs: int | None = None,
     state_file: PathLike | None = None,
     restart: bool = False,
-    callbacks: Sequence[Watcher] = (),
+    callbacks: Sequence[TuningCallback] = (),
 ) -> Tuning:
-    """Choose settings by scores on parts of the training data that training does not see.
+    """Choose settings by cross-validation on the training data.
 
-    For each fold the features are those of its training part alone. The score of a trial is the
-    best mean of its folds over the passes, and that pass is the number of passes chosen. Of equal
-    scores the smaller sigma wins, then the greater l1, the greater cutoff, the lower rate, and the
-    earlier one. The result does not depend on ``jobs``.
+    For each fold the features come from its training part alone. The score of a trial is the best
+    mean of its folds over the passes, and that number of passes is chosen. Of equal scores the
+    smaller sigma is chosen, then the greater l1, the greater cutoff, the lower rate, and the
+    earlier combination. The result does not depend on ``jobs``.
 
     Args:
         data: the training data, as for ``adaptag.train``; not an encoded dataset, whose features
             come from all of the data.
         template: as for ``adaptag.train``.
-        algorithm: what to tune.
-        space: values to try, by parameter; one value fixes it. Where nothing is said, rate, sigma,
-            l1, aggressiveness, gamma and confidence are searched, as far as the algorithm has them.
-            ``cutoff`` is a parameter too; a ``window`` may be a part of the sentences, ``"n/10"``.
-        also: search these as well: alpha, beta, window, cutoff.
-        folds: how many; each is held out once.
-        held_out: instead of folds, hold out this share of the sentences, once.
-        shuffle: deal the sentences out at random. Otherwise each fold is one stretch of the data,
-            which keeps documents together; where the data is sorted, shuffle.
-        passes: at most; unless given, twice the algorithm's own number, or for batch algorithms
-            that number.
-        finalists: halving ends when no more than these are left; None: no halving.
-        seed: of the order of sentences in training, and of ``shuffle``.
+        algorithm: the name of the algorithm to tune.
+        space: values to try, by parameter; one value fixes it. By default rate, sigma, l1,
+            aggressiveness, gamma and confidence are searched, as far as the algorithm has them.
+            ``cutoff`` is a parameter too; a ``window`` may be a fraction of the sentences,
+            ``"n/10"``.
+        also: further parameters to search: alpha, beta, window, cutoff.
+        folds: the number of folds; each is held out once.
+        held_out: instead of folds, hold out this fraction of the sentences, once.
+        shuffle: assign sentences to folds at random. By default each fold is a contiguous part of
+            the data, which keeps documents together; shuffle data that is sorted.
+        passes: the maximum number of passes; by default twice the algorithm's own for online
+            algorithms, and the algorithm's own for batch algorithms.
+        finalists: halving ends when this many trials are left; None means no halving.
+        seed: the seed of the sentence order in training, and of ``shuffle``.
         rich_edges: as for ``adaptag.train``.
         edge_cutoff: as there.
         edge_share: as there.
         hash_bits: as there.
         format: as there.
-        jobs: processes; one for each core unless given. With more than one, a script needs
-            ``if __name__ == "__main__":``, as for all of Python's processes.
-        state_file: keeps what is done; the same call later goes on from there.
-        restart: begin anew, whatever the state file holds.
-        callbacks: watch.
+        jobs: the number of processes; by default one per core. With more than one, a script needs
+            ``if __name__ == "__main__":``, as Python's multiprocessing does.
+        state_file: saves finished jobs; the same call continues from there later.
+        restart: start over and discard the content of the state file.
+        callbacks: called during the search.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C; what was done is in the state file.
+        KeyboardInterrupt: on Ctrl-C; finished jobs are in the state file.
 
     Examples:
         >>> from adaptag.corpus.ingredients import ingredients
         >>> from adaptag.experiments.tuning import tune
         >>> lines = ingredients(train=80, dev=0, test=0).train
         >>> data = [list(zip(line.tokens, line.labels)) for line in lines]
-        >>> found = tune(data, space={"rate": [0.001, 0.1], "sigma": [5]}, passes=4, jobs=1)
-        >>> found.settings
+        >>> result = tune(data, space={"rate": [0.001, 0.1], "sigma": [5]}, passes=4, jobs=1)
+        >>> result.settings
         {'rate': 0.1, 'sigma': 5.0}
     """
     chosen = find_algorithm(algorithm)
@@ -161,22 +167,22 @@ def tune(
     parts = folds_of(len(corpus), folds, held_out, seed if shuffle else None)
     encoding = _encoding(corpus, template, rich_edges, edge_cutoff, edge_share, hash_bits)
     trials = [Trial(number, settings) for number, settings in enumerate(configurations(values))]
-    most = passes or chosen.passes * (MORE if chosen.online else 1)
-    rungs = rungs_of(len(trials), most, finalists)
+    max_passes = passes or chosen.passes * (PASSES_FACTOR if chosen.online else 1)
+    rungs = rungs_of(len(trials), max_passes, finalists)
     split = f"{folds} folds" if held_out is None else f"{held_out:g} held out"
     search = {
         "adaptag": f"{__version__} ({build})",
         "data": _checksum(corpus),
         "split": f"{split}, shuffled" if shuffle else split,
         "algorithm": algorithm,
-        "space": {name: [plain(v) for v in tried] for name, tried in values.items()},
+        "space": {name: [json_value(v) for v in tried] for name, tried in values.items()},
         "rungs": rungs,
         "seed": seed,
         **{n: v.text if isinstance(v, Template) else v for n, v in encoding.items()},
     }
     with State(state_file, search, restart=restart) as state:
         task = Task(corpus, parts, encoding, algorithm, seed, state.folder)
-        _climb(task, trials, rungs, state, jobs or cores(), callbacks)
+        _successive_halving(task, trials, rungs, state, jobs or cores(), callbacks)
     name = os.fspath(data) if isinstance(data, (str, os.PathLike)) else "TRAIN"
     return Tuning(
         algorithm=algorithm,
@@ -195,7 +201,7 @@ def tune(
 def folds_of(
     sentences: int, folds: int, held_out: float | None = None, seed: int | None = None
 ) -> tuple[NDArray[np.int64], ...]:
-    """Say for each fold which sentences are held out; with a seed they are dealt at random."""
+    """The indices of the held-out sentences of each fold; with a seed they are drawn at random."""
     order = np.arange(sentences)
     if seed is not None:
         order = np.random.default_rng(seed).permutation(sentences)
@@ -215,7 +221,7 @@ def folds_of(
 
 
 def rungs_of(trials: int, passes: int, finalists: int | None) -> list[tuple[int, int]]:
-    """Plan the rounds: how many trials make how many passes in all."""
+    """The rounds of successive halving: the number of trials and of passes of each."""
     sizes, levels = [trials], [passes]
     while finalists is not None and sizes[-1] > finalists:
         sizes.append(max(finalists, -(-sizes[-1] // 2)))
@@ -224,28 +230,28 @@ def rungs_of(trials: int, passes: int, finalists: int | None) -> list[tuple[int,
     return list(zip(sizes, levels, strict=False))
 
 
-def _climb(
+def _successive_halving(
     task: Task,
     trials: list[Trial],
     rungs: list[tuple[int, int]],
     state: State,
     processes: int,
-    callbacks: Sequence[Watcher],
+    callbacks: Sequence[TuningCallback],
 ) -> None:
-    """Train the trials, round after round.
+    """Train the trials, round by round.
 
-    A trial's score is its best one so far: it never falls, so no trial that was given up ends above
-    one that went on.
+    A trial's score is its best so far: it never falls, so no trial that was dropped ends above one
+    that continued.
     """
     n_folds = len(task.held_out)
     alive, best = trials, None
     with run_jobs(task, processes) as run:
         for rung, (size, passes) in enumerate(rungs, 1):
             alive = sorted(alive, key=lambda trial: trial.rank)[:size] if rung > 1 else alive
-            _forget(task, {trial.number for trial in alive})
+            _remove_checkpoints(task, {trial.number for trial in alive})
             wanted = [
                 Job(trial.number, trial.settings, fold, passes)
-                for fold in range(n_folds)  # one fold after the other: processes keep its data
+                for fold in range(n_folds)  # fold by fold: processes cache its data
                 for trial in alive
                 if not (trial.ended and trial.ended[fold])
             ]
@@ -253,25 +259,25 @@ def _climb(
             todo = [job for job in wanted if (job.number, job.fold) not in known]
             done = len(wanted) - len(todo)
 
-            def tell() -> None:
+            def report_progress() -> None:
                 for callback in callbacks:
                     callback.on_progress(
                         Progress(rung, len(rungs), size, passes, done, len(wanted), best)  # noqa: B023
                     )
 
-            tell()
+            report_progress()
             for result in run(todo):
                 state.add(result)
                 known[result.number, result.fold] = result
                 done += 1
-                tell()
+                report_progress()
             for trial in alive:
-                _take(trial, [known.get((trial.number, fold)) for fold in range(n_folds)])
+                _add_results(trial, [known.get((trial.number, fold)) for fold in range(n_folds)])
             best = min(alive, key=lambda trial: trial.rank)
 
 
-def _take(trial: Trial, results: list[Done | None]) -> None:
-    """Put the results of a round into a trial; a fold without one had ended before."""
+def _add_results(trial: Trial, results: list[JobResult | None]) -> None:
+    """Add the results of a round to a trial; a fold without a result had stopped before."""
     if not trial.scores:
         trial.scores = [[] for _ in results]
         trial.ended, trial.fold_seconds = [False] * len(results), [0.0] * len(results)
@@ -281,8 +287,8 @@ def _take(trial: Trial, results: list[Done | None]) -> None:
             trial.fold_seconds[fold] = result.seconds
 
 
-def _forget(task: Task, alive: set[int]) -> None:
-    """Remove the checkpoints of trials that are given up."""
+def _remove_checkpoints(task: Task, alive: set[int]) -> None:
+    """Remove the checkpoints of trials that were dropped."""
     for path in task.folder.glob("*-*"):
         if path.name.split("-")[0] not in map(str, alive):
             path.unlink(missing_ok=True)
@@ -292,7 +298,7 @@ def _corpus(data: Data, format: Format) -> Corpus:  # noqa: A002
     encoded = isinstance(data, (str, os.PathLike)) and kind_of(data) == "dataset"
     if encoded or isinstance(data, Dataset):
         raise ParameterError(
-            "an encoded dataset cannot be tuned on: its features come from all of the data, "
+            "cannot tune on an encoded dataset: its features come from all of the data, "
             "held-out sentences included; give the text"
         )
     return api.corpus_of(data, format)
@@ -306,7 +312,7 @@ def _encoding(
     edge_share: float,
     hash_bits: int | None,
 ) -> dict[str, Any]:
-    """The arguments of ``encode``; the template is read now, once."""
+    """The arguments of ``encode``, with the template loaded."""
     if template is not None and not isinstance(corpus, AttributeCorpus):
         template = Template.load(template, corpus.n_columns - 1)
     return {
@@ -337,7 +343,7 @@ def _options(
     hash_bits: int | None,
     format: Format,  # noqa: A002
 ) -> tuple[str, ...]:
-    """The options of ``adaptag train`` that encode as was done here."""
+    """The options of ``adaptag train`` that give the same encoding."""
     words: list[str] = []
     if template is not None:
         name = template.name if isinstance(template, Template) else os.fspath(template)

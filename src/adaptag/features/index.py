@@ -97,28 +97,43 @@ class FeatureIndex:
 
     @classmethod
     def build(
-        cls, corpus: Corpus, settings: FeatureSettings | None = None
+        cls,
+        corpus: Corpus,
+        settings: FeatureSettings | None = None,
+        *,
+        labelled: bool = True,
     ) -> tuple[FeatureIndex, Encoded]:
-        """Number all predicates that are frequent enough, and encode the labelled corpus."""
+        """Number all predicates that are frequent enough, and encode the corpus.
+
+        Args:
+            corpus: The training data.
+            settings: Which features there are.
+            labelled: Whether the last column holds the labels, unless they are given beside it.
+        """
         chosen = (settings or FeatureSettings()).check()
-        template, columns = template_for(corpus, chosen), feature_columns(corpus)
+        template = template_for(corpus, chosen, labelled=labelled)
+        columns = feature_columns(corpus, labelled=labelled)
         if chosen.hash_bits is not None:
             index = cls.hashed(template, chosen.hash_bits, columns)
-            return index, index.encode(corpus, labelled=True)
+            return index, index.encode(corpus, labelled=labelled)
         builder = core.IndexBuilder(template.program())
         return cls._finish(builder, corpus, template, columns, chosen)
 
     def grow(
-        self, corpus: Corpus, settings: FeatureSettings | None = None
+        self,
+        corpus: Corpus,
+        settings: FeatureSettings | None = None,
+        *,
+        labelled: bool = True,
     ) -> tuple[FeatureIndex, Encoded]:
-        """Add the new predicates that are frequent enough, and encode the labelled corpus.
+        """Add the new predicates that are frequent enough, and encode the corpus.
 
         Within each kind, the predicates known so far come first, in their order, then the new ones
         by falling frequency. Where none is new, the index stays this one.
         """
-        self.check(corpus, labelled=True)
+        self.check(corpus, labelled=labelled)
         if self.is_hashed:
-            return self, self.encode(corpus, labelled=True)
+            return self, self.encode(corpus, labelled=labelled)
         grown, encoded = self._finish(
             self.builder(), corpus, self.template, self.n_columns, settings or FeatureSettings()
         )
@@ -282,14 +297,16 @@ class FeatureIndex:
         return self.tensors["vocabulary_bytes"][begin:end].tobytes().decode(errors="replace")
 
 
-def template_for(corpus: Corpus, settings: FeatureSettings) -> Template:
-    """The template that the settings ask for, for the columns of a labelled corpus."""
+def template_for(
+    corpus: Corpus, settings: FeatureSettings, *, labelled: bool = True
+) -> Template:
+    """The template that the settings ask for, for the columns of a corpus."""
     if isinstance(corpus, AttributeCorpus):
         template = settings.template or Template.for_attributes()
         if not isinstance(template, Template) or not template.attributes:
             raise ParameterError("attributes are features already: they take no template")
     else:
-        columns = corpus.n_feature_columns(labelled=True)
+        columns = corpus.n_feature_columns(labelled=labelled)
         template = Template.load(settings.template or GENERAL, columns)
         if template.attributes:
             raise CorpusError(f"{corpus.name}: holds columns, not attributes")
@@ -329,11 +346,11 @@ def check_columns(
         )
 
 
-def feature_columns(corpus: Corpus) -> int | None:
-    """Feature columns of labelled training data; attributes have none."""
+def feature_columns(corpus: Corpus, *, labelled: bool = True) -> int | None:
+    """Feature columns of a corpus; attributes have none."""
     if isinstance(corpus, AttributeCorpus):
         return None
-    return corpus.n_feature_columns(labelled=True)
+    return corpus.n_feature_columns(labelled=labelled)
 
 
 def add(corpus: Corpus, builder: core.IndexBuilder) -> None:
