@@ -16,10 +16,10 @@ from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from adaptag.training.loop import fit
 
 from adaptag.dataset.matrix import matrix_examples
 from adaptag.training.algorithms import algorithm
-from adaptag.training.loop import fit
 from adaptag.training.online import Trainer
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from adaptag.experiments.results import Table
     from adaptag.corpus.data import Corpus
+    from adaptag.experiments.results import Table
     from adaptag.features.template import Template
     from adaptag.settings import Value
 

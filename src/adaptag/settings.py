@@ -25,7 +25,15 @@ if TYPE_CHECKING:
 
     Value = float | str
 
-__all__ = ["AUTO", "Parameter", "Settings", "positional", "setting", "split_options", "with_options"]
+__all__ = [
+    "AUTO",
+    "Parameter",
+    "Settings",
+    "positional",
+    "setting",
+    "split_options",
+    "with_options",
+]
 
 AUTO = "auto"
 BOUNDS = re.compile(r"(auto or )?(integer )?([\[(])(\S+), (\S+)([\])])")
@@ -147,9 +155,7 @@ def setting(default: Any, help: str, bounds: str = "", **details: Any) -> Any:  
 def positional(group: type[Settings], name: str, **changes: Any) -> Any:
     """Declare a field again, with changes to its declaration, as one that may be positional."""
     declaration = dataclasses.replace(group.declared()[name], name="", **changes)
-    return field(
-        default=declaration.default, metadata={DECLARATION: declaration}, kw_only=False
-    )
+    return field(default=declaration.default, metadata={DECLARATION: declaration}, kw_only=False)
 
 
 @dataclass(kw_only=True)

@@ -107,7 +107,9 @@ def predict(
     output: OutputOption = None,
     probabilities: Annotated[
         bool,
-        typer.Option("--probabilities", help="After the class, write label:probability for every class."),
+        typer.Option(
+            "--probabilities", help="After the class, write label:probability for every class."
+        ),
     ] = False,
     unlabelled: Annotated[
         bool,

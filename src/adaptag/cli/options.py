@@ -38,9 +38,7 @@ OutputOption = Annotated[
 JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
 SaveEveryOption = Annotated[
     int,
-    typer.Option(
-        "--every", min=1, help="With a stream: save the model after this many sentences."
-    ),
+    typer.Option("--every", min=1, help="With a stream: save the model after this many sentences."),
 ]
 FollowOption = Annotated[
     bool,

@@ -256,13 +256,11 @@ def new_words(
     from rich.console import Console
 
     from adaptag.cli.progress import working
-    from adaptag.corpus.text import read_lines
     from adaptag.cli.training import check_files
+    from adaptag.corpus.text import read_lines
     from adaptag.storage.files import replace_file
 
-    check_files(
-        {"--output": output, "--segmented": segmented}, _inputs(data, model, dictionary)
-    )
+    check_files({"--output": output, "--segmented": segmented}, _inputs(data, model, dictionary))
     segmenter = _load(model, dictionary)
     with working(f"searching {data}"):
         lines = list(io.StringIO("".join(line for part in read_lines(data) for line in part)))

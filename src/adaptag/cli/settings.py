@@ -72,9 +72,7 @@ def _setting_option(declaration: Parameter) -> inspect.Parameter:
     return _keyword(declaration.name, declaration.type, option)
 
 
-def _parameter_options(
-    form: Form, panel: str, taken: Mapping[str, Any]
-) -> list[inspect.Parameter]:
+def _parameter_options(form: Form, panel: str, taken: Mapping[str, Any]) -> list[inspect.Parameter]:
     users: dict[str, list[tuple[str, Parameter]]] = {}
     for algorithm in algorithms().values():
         for parameter in algorithm.parameters:

@@ -80,7 +80,6 @@ class _Reader:
         self.part = (line + data.count(b"\n"), columns, data_line)
         return ColumnCorpus(self.name, text, cells, sentences, lines)
 
-
     def _warn_of_docstart(self, data: bytes, first_line: int) -> None:
         """Say once that lines between documents are taken for sentences."""
         place = -1 if self.warned or self.format.skip_docstart else data.find(DOCSTART)

@@ -149,9 +149,7 @@ def _format_of(line: str) -> str | None:
     return "text" if tab else None
 
 
-def read_documents(
-    path: Source, written: DocumentFormat
-) -> tuple[AttributeCorpus, DocumentFormat]:
+def read_documents(path: Source, written: DocumentFormat) -> tuple[AttributeCorpus, DocumentFormat]:
     """Read labelled documents: plain, ``.gz``, ``.xz``, or ``-`` for standard input.
 
     Returns:

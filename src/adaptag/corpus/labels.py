@@ -105,8 +105,7 @@ def number_sequences(
             ids.append(number)
         if n < len(offsets) and len(ids) - before != offsets[n] - offsets[n - 1]:
             raise CorpusError(
-                f"sentence {n}: {len(ids) - before} labels for "
-                f"{offsets[n] - offsets[n - 1]} tokens"
+                f"sentence {n}: {len(ids) - before} labels for {offsets[n] - offsets[n - 1]} tokens"
             )
     if n != len(offsets) - 1:
         raise CorpusError(f"labels of {n} sentences for {len(offsets) - 1} sentences")

@@ -24,9 +24,7 @@ __all__ = ["SEEN", "legal_transitions", "scheme_transitions"]
 SEEN = "seen"
 
 
-def scheme_transitions(
-    legal: str, names: Sequence[str], scheme: str | None
-) -> NDArray[np.uint8]:
+def scheme_transitions(legal: str, names: Sequence[str], scheme: str | None) -> NDArray[np.uint8]:
     """The transitions that a scheme allows, ``[Y + 1, Y + 1]``.
 
     Args:

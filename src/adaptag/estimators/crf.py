@@ -156,9 +156,7 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         codes, names = corpus.number_labels(stream.labels)
         stream.learn(
             corpus,
-            weights=with_class_weights(
-                weights, self.class_weight, codes, corpus.sentences, names
-            ),
+            weights=with_class_weights(weights, self.class_weight, codes, corpus.sentences, names),
         )
         self._stream, self._model = stream, None
         self.n_iter_ = getattr(self, "n_iter_", 0) + 1

@@ -9,4 +9,11 @@ from adaptag.evaluation.scores import (
     marks_chunks,
 )
 
-__all__ = ["Evaluation", "Score", "conlleval_text", "evaluate_ids", "evaluate_sequences", "marks_chunks"]
+__all__ = [
+    "Evaluation",
+    "Score",
+    "conlleval_text",
+    "evaluate_ids",
+    "evaluate_sequences",
+    "marks_chunks",
+]

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
     from adaptag.experiments.problem import Part, Problem
     from adaptag.features.template import Template
-    from adaptag.storage.files import PathLike
     from adaptag.settings import Value
+    from adaptag.storage.files import PathLike
     from adaptag.training.declarations import Algorithm
     from adaptag.training.loop import Result
 

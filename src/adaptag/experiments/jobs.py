@@ -21,10 +21,10 @@ from adaptag.decoding.model import Model
 from adaptag.errors import AdaptagError
 from adaptag.experiments.space import CUTOFF, resolve
 from adaptag.experiments.state import JobResult
+from adaptag.settings import AUTO
 from adaptag.training.algorithms import algorithm
 from adaptag.training.callbacks import Callback
 from adaptag.training.checkpoint import Checkpoint, checksum
-from adaptag.settings import AUTO
 from adaptag.training.loop import fit
 
 if TYPE_CHECKING:
@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.experiments.space import Settings
     from adaptag.corpus.data import Corpus
+    from adaptag.experiments.space import Settings
 
 __all__ = ["Job", "Task", "run_jobs"]
 

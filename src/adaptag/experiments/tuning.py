@@ -36,15 +36,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adaptag.api import Data, Format
-<<<<<<< HEAD
-    from adaptag.experiments.state import Done
     from adaptag.corpus.data import Corpus
-=======
     from adaptag.experiments.state import JobResult
-    from adaptag.features.index import Corpus
->>>>>>> recipes
-    from adaptag.storage.files import PathLike
     from adaptag.settings import Value
+    from adaptag.storage.files import PathLike
 
 __all__ = ["Progress", "Trial", "Tuning", "TuningCallback", "folds_of", "rungs_of", "tune"]
 

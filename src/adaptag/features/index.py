@@ -80,9 +80,7 @@ class FeatureIndex:
     n_columns: int | None = None
 
     @classmethod
-    def hashed(
-        cls, template: Template, bits: int, n_columns: int | None = None
-    ) -> FeatureIndex:
+    def hashed(cls, template: Template, bits: int, n_columns: int | None = None) -> FeatureIndex:
         """Make an index of fixed size: ``2 ** bits`` predicates of each kind that has macros."""
         sizes = [0, 0, 0]
         for line in template.lines:
@@ -297,9 +295,7 @@ class FeatureIndex:
         return self.tensors["vocabulary_bytes"][begin:end].tobytes().decode(errors="replace")
 
 
-def template_for(
-    corpus: Corpus, settings: FeatureSettings, *, labelled: bool = True
-) -> Template:
+def template_for(corpus: Corpus, settings: FeatureSettings, *, labelled: bool = True) -> Template:
     """The template that the settings ask for, for the columns of a corpus."""
     if isinstance(corpus, AttributeCorpus):
         template = settings.template or Template.for_attributes()

@@ -254,7 +254,9 @@ class StreamTrainer(StreamSettings):
 
     def _section(self, name: str) -> Mapping[str, Any]:
         """A section of the configuration of the model to begin with."""
-        section: Mapping[str, Any] = self._origin.configuration.get(name, {}) if self._origin else {}
+        section: Mapping[str, Any] = (
+            self._origin.configuration.get(name, {}) if self._origin else {}
+        )
         return section
 
     def _first_index(self, corpus: Corpus) -> GrowingIndex:

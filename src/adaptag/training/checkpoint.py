@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from adaptag.dataset.encoded import Examples
-    from adaptag.storage.files import PathLike
     from adaptag.settings import Value
+    from adaptag.storage.files import PathLike
     from adaptag.training.online import Trainer
 
 __all__ = ["Checkpoint", "checksum"]

@@ -153,9 +153,7 @@ class _Run:
         self.passes = settings.passes or self.chosen.passes
         values = settings.values()
         if values.get("rate") == AUTO:
-            values["rate"] = calibrate(
-                self.examples, self.chosen, values, settings.seed, job.start
-            )
+            values["rate"] = calibrate(self.examples, self.chosen, values, settings.seed, job.start)
         self.callbacks = [*job.callbacks, *settings.rules(scored=job.scorer is not None)]
         self.result = Result(self.chosen.name, np.empty(0, np.float32), values, settings.seed)
         self.best_weights: Weights | None = None
