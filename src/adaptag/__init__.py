@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from adaptag.api import encode as encode
     from adaptag.api import evaluate as evaluate
     from adaptag.api import evaluate_file as evaluate_file
-    from adaptag.api import evaluate_model as evaluate_model
     from adaptag.api import read as read
     from adaptag.api import train as train
     from adaptag.corpus.columns import ColumnFormat as ColumnFormat
@@ -55,7 +54,6 @@ _PLACES = {
     "encode": "adaptag.api",
     "evaluate": "adaptag.api",
     "evaluate_file": "adaptag.api",
-    "evaluate_model": "adaptag.api",
     "metrics": "adaptag.estimators",
     "read": "adaptag.api",
     "train": "adaptag.api",

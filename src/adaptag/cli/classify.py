@@ -108,7 +108,7 @@ def predict(
     probabilities: Annotated[
         bool,
         typer.Option(
-            "--probabilities", help="After the class, write label:probability for every class."
+            "--probabilities", help="After the class, write label:probability of each class."
         ),
     ] = False,
     unlabelled: Annotated[

@@ -22,9 +22,7 @@ def demo(
     model: Annotated[Path, typer.Option("--model", "-m", help="Where to save the model.")] = Path(
         "demo.adaptag"
     ),
-    passes: Annotated[
-        int, typer.Option(min=1, help="Maximum number of passes over the data.")
-    ] = 10,
+    passes: Annotated[int, typer.Option(min=1, help="Maximum number of passes.")] = 10,
 ) -> None:
     """Train on recipe ingredient lines, score the model, tag unseen lines, save it."""
     from rich.console import Console

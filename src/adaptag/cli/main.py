@@ -60,7 +60,7 @@ def _show_warning(
     category: type[Warning],
     filename: str,
     lineno: int,
-    file: TextIO | None = None,
+    file: TextIO | None = None,  # noqa: ARG001
     line: str | None = None,
 ) -> None:
     """Write what the library warns of as a note, and warnings of other packages as they are."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +30,7 @@ from adaptag.training.online import PASS_SIZE, Trainer
 from adaptag.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
@@ -71,6 +71,9 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
     early_stopping: bool = False
     validation_fraction: float = 0.1
     warm_start: bool = False
+    if TYPE_CHECKING:  # set by training, and no arguments
+        _weights: NDArray[np.float32] | None = None  # [(F + 1) · W]; None: those of _stream
+        _stream: tuple[Any, Trainer | None, Any] | None = None  # what partial_fit continues
 
     def fit(self, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None) -> MaxEntClassifier:
         """Train on an array, a sparse matrix (CSR is used in place) or a list of dictionaries."""

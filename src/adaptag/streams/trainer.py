@@ -21,7 +21,6 @@ from adaptag.evaluation import Evaluation, evaluate_ids, marks_chunks
 from adaptag.features.growing import GrowingIndex
 from adaptag.features.index import FeatureIndex, check_columns, feature_columns, template_for
 from adaptag.features.settings import FeatureSettings
-from adaptag.features.template import Template
 from adaptag.model.growth import transplant, transplant_state
 from adaptag.settings import AUTO
 from adaptag.streams.settings import StreamSettings
@@ -30,6 +29,7 @@ from adaptag.training.online import PASS_SIZE, Trainer
 from adaptag.version import __version__
 
 if TYPE_CHECKING:
+    from adaptag.features.template import Template
     from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
@@ -24,6 +23,7 @@ from adaptag.training.settings import TrainingSettings
 from adaptag.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from numpy.typing import NDArray
 
     from adaptag.dataset.encoded import Examples

@@ -18,11 +18,14 @@ if TYPE_CHECKING:
     from adaptag.training.declarations import Algorithm
 
 __all__ = [
+    "NEVER",
     "AlgorithmSettings",
     "TaggingSettings",
     "TrainingSettings",
     "parameter_names",
 ]
+
+NEVER = 1_000_000_000  # as patience: training does not stop early
 
 
 def parameter_names() -> list[str]:
