@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from adaptag.training.loop import fit
 
 import adaptag
 from adaptag.corpus.attributes import AttributeCorpus
@@ -28,7 +29,6 @@ from adaptag.experiments.space import at_edge, configurations, resolve, space_of
 from adaptag.experiments.tuning import Trial, Tuning, TuningCallback, folds_of, rungs_of, tune
 from adaptag.training.algorithms import algorithm
 from adaptag.training.checkpoint import Checkpoint
-from adaptag.training.loop import fit
 
 TRAIN = ingredients(train=120, dev=0, test=0).train
 DATA = [list(zip(line.tokens, line.labels, strict=True)) for line in TRAIN]

@@ -16,6 +16,7 @@ from adaptag.training.algorithms import algorithms
 __all__ = ["given_parameters", "given_values", "with_settings", "with_values"]
 
 PARAMETERS = "Parameters of the algorithm"
+MOST_SHOWN = 4  # choices in place of the type of an option
 
 Form = Callable[[Parameter], tuple[type, str | None]]
 
@@ -62,14 +63,23 @@ def _setting_option(declaration: Parameter) -> inspect.Parameter:
         names = [declaration.flag or names[0]]
     if declaration.short:
         names.append(declaration.short)
+    text = declaration.help
+    if len(declaration.choices) > MOST_SHOWN:
+        text = f"{text} One of: {', '.join(declaration.choices)}."
+    if declaration.default is not False:
+        text = f"{text} [dim]\\[default: {declaration.shown_default}][/]"
     option = typer.Option(
         *names,
-        help=declaration.help,
-        metavar="NAME" if len(declaration.choices) > 4 else "|".join(declaration.choices) or None,
-        show_default="" if declaration.default is False else declaration.shown_default,
+        help=text,
+        metavar="NAME" if len(declaration.choices) > MOST_SHOWN else _choices(declaration),
+        show_default=False,
         rich_help_panel=declaration.panel or None,
     )
     return _keyword(declaration.name, declaration.type, option)
+
+
+def _choices(declaration: Parameter) -> str | None:
+    return "|".join(declaration.choices) or None
 
 
 def _parameter_options(form: Form, panel: str, taken: Mapping[str, Any]) -> list[inspect.Parameter]:
