@@ -19,6 +19,7 @@ namespace adaptag {
 
 constexpr float forbidden = -1e30f;  // the score of what a constraint rules out
 constexpr float tiny = 1e-30f;
+constexpr float large = 1024;  // Viterbi: prefix scores from here on are relative
 
 // The scale of rows that are stored as they are.
 constexpr auto unscaled = [](uint32_t) { return 1.0f; };
@@ -213,9 +214,10 @@ class Lattice {
 
   // ---- Viterbi ----------------------------------------------------------------------------
 
-  // The best path. Prefix scores are kept relative to the best prefix of the position before, so
-  // that their float32 rounding does not grow with the length of the sentence:
+  // The best path. In a long sentence, prefix scores are kept relative to the best prefix of the
+  // position before, so that their float32 rounding does not grow with the position:
   //   δ_t[j] = max_i (δ_{t−1}[i] + edge_t[i, j]) + (node_t[j] − m_{t−1}),  m_t = max_j δ_t[j]
+  // Below `large`, where rounding is small, nothing is subtracted (m = 0).
   void viterbi(int32_t* labels) {
     const int w = width();
     delta_.resize(2 * size_t(w));
@@ -223,11 +225,14 @@ class Lattice {
     float *from = delta_.data(), *to = from + w;
     rows_.copy(from, node.data());
     double offset = 0;  // Σ m_t: what was subtracted from the scores
+    bool relative = false;
     for (int m = 0; m + 1 < int(runs.size()); ++m)
       for (int t = runs[m]; t < runs[m + 1]; ++t) {
         const float top = rows_.max(from);
-        offset += top;
-        viterbi_step(from, to, edge_matrix(m), t, top);
+        relative = relative || !(std::abs(top) < large);
+        const float subtracted = relative ? top : 0.0f;
+        offset += subtracted;
+        viterbi_step(from, to, edge_matrix(m), t, subtracted);
         std::swap(from, to);
       }
     int y = int(std::max_element(from, from + Y) - from);

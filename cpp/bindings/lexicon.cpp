@@ -34,5 +34,5 @@ void bind_lexicon(nb::module_& m) {
       .def("remove", &PyLexicon::remove, "words"_a.none())
       .def("unknown", &PyLexicon::unknown, "texts"_a, "starts"_a.noconvert())
       .def("__contains__", &PyLexicon::contains, "word"_a)
-      .def("__len__", [](const PyLexicon& self) { return self.words().size; });
+      .def("__len__", &PyLexicon::size);
 }

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import threading
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -26,7 +28,7 @@ from adaptag.training.online import PASS_SIZE, Trainer
 from adaptag.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,6 +44,21 @@ PART = 500
 GENERAL = "general"  # the template, unless given
 RECENT = 20  # parts that the recent score is of
 NOTHING = Evaluation(0, 0, None, {})
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def _one_thread_at_a_time(
+    method: Callable[Concatenate[StreamTrainer, P], R],
+) -> Callable[Concatenate[StreamTrainer, P], R]:
+    """Hold the trainer's lock: the index and the weights belong together."""
+
+    @functools.wraps(method)
+    def locked(trainer: StreamTrainer, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        with trainer._lock:
+            return method(trainer, *args, **kwargs)
+
+    return locked
 
 
 @dataclass(frozen=True)
@@ -102,6 +119,7 @@ class StreamTrainer:
     progress: Progress = field(default=Progress(), init=False)
 
     def __post_init__(self) -> None:
+        self._lock = threading.RLock()
         origin = self.start if isinstance(self.start, Model) else None
         before: Mapping[str, Any] = origin.provenance if origin is not None else {}
         self._algorithm = _online(self.algorithm or str(before.get("algorithm", "adf")))
@@ -145,6 +163,7 @@ class StreamTrainer:
             self.learn(sentences, labels)
             yield self.progress
 
+    @_one_thread_at_a_time
     def learn(
         self,
         data: Corpus | Sequence[Iterable[Any]],
@@ -182,6 +201,7 @@ class StreamTrainer:
         *_, best = self._trainer.run_on(part)
         return self._count(part, best)
 
+    @_one_thread_at_a_time
     def model(self) -> Model:
         """The model as it is now, with what is needed to go on from it later."""
         if self._trainer is None or self._index is None or self._layout is None:
