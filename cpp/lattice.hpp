@@ -13,6 +13,7 @@
 #include <limits>
 #include <vector>
 
+#include "errors.hpp"
 #include "layout.hpp"
 
 namespace adaptag {
@@ -207,8 +208,7 @@ class Lattice {
     }
     log_z_ = -infinity;
     for (int y = 0; y < Y; ++y) log_z_ = log_add(log_z_, log_alpha(length - 1, y));
-    if (log_z_ == -infinity)
-      throw std::invalid_argument("no label sequence satisfies the constraints");
+    if (log_z_ == -infinity) throw NoPathError();
     return log_z_;
   }
 
@@ -238,7 +238,7 @@ class Lattice {
     int y = int(std::max_element(from, from + Y) - from);
     const double score = offset + from[y];
     if (!(score > forbidden / 10) || score > -forbidden)  // also where a weight is not finite
-      throw std::invalid_argument("no label sequence satisfies the constraints");
+      throw NoPathError();
     for (int t = length - 1; t >= 0; --t) {
       labels[t] = y;
       if (t > 0) y = back_[size_t(t) * w + y];

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "../segmenter.hpp"
-#include "bindings.hpp"
+#include "python_data.hpp"
 
 namespace adaptag {
 

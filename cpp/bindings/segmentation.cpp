@@ -51,15 +51,17 @@ nb::tuple pack_words(nb::handle sentences) {
   std::vector<uint32_t> codes;
   std::vector<int64_t> ends{0};
   std::vector<uint8_t> starts;
+  if (!is_list_like(sentences))
+    throw InputError("expected a list of sentences; found " + described(sentences));
   for (nb::handle sentence : sentences) {
-    if (PyUnicode_Check(sentence.ptr()))
-      throw nb::type_error("a sentence must be a list of words, not a string");
+    if (!is_list_like(sentence))
+      throw InputError("a sentence must be a list of words; found " + described(sentence));
     for (nb::handle word : sentence) {
       const size_t first = codes.size();
       append_codes(word, codes);
       if (codes.size() == first || std::any_of(codes.begin() + first, codes.end(), is_space))
-        throw std::invalid_argument("sentence " + std::to_string(ends.size()) +
-                                    ": a word is empty or holds white space");
+        throw InputError("sentence " + std::to_string(ends.size()) +
+                         ": a word is empty or holds white space");
       starts.push_back(1);
       starts.resize(codes.size(), 0);
     }
