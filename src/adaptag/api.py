@@ -14,7 +14,7 @@ from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences
 from adaptag.features.index import NO_LIMIT, EdgeLimit, check_cutoff
 from adaptag.features.template import Template
-from adaptag.model.growth import transplant
+from adaptag.model.remapping import remap_weights
 from adaptag.storage.tensors import kind_of
 from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.callbacks import Callback, Converged, EarlyStopping
@@ -162,7 +162,9 @@ def train(
         parameters=parameters,
         passes=passes,
         seed=1 if seed is None else seed,
-        start=None if origin is None else transplant(origin.weights, origin.layout, dataset.layout),
+        start=None
+        if origin is None
+        else remap_weights(origin.weights, origin.layout, dataset.layout),
         resume=state,
         score=score if dev_set is not None else None,
         callbacks=[*callbacks, *rules],

@@ -31,8 +31,12 @@ cases = pytest.mark.parametrize(("name", "given"), CASES)
 
 def state(trainer):
     """All arrays that change in a run."""
-    arrays = {"weights": trainer.weights, "rows": trainer.rows, "clock": trainer.clock}
-    return arrays | {f"shadow {name}": array for name, array in trainer.shadows.items()}
+    arrays = {
+        "weights": trainer.weights,
+        "row_state": trainer.row_state,
+        "run_state": trainer.run_state,
+    }
+    return arrays | trainer.per_weight_state
 
 
 def bits(trainer):

@@ -20,7 +20,7 @@ from adaptag.evaluation import Evaluation, evaluate_ids
 from adaptag.features.growing import GrowingIndex
 from adaptag.features.index import FeatureIndex, check_corpus
 from adaptag.features.template import Template
-from adaptag.model.growth import transplant, transplant_state
+from adaptag.model.remapping import remap_state, remap_weights
 from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.online import PASS_SIZE, Trainer
 from adaptag.version import __version__
@@ -205,10 +205,10 @@ class StreamTrainer:
         return Model(
             self._labels,
             index,
-            transplant(self._trainer.current_weights(), self._layout, layout),
+            remap_weights(self._trainer.current_weights(), self._layout, layout),
             provenance,
             legal=self._transitions(self._labels),
-            state=transplant_state(self._trainer.arrays(), self._layout, layout),
+            state=remap_state(self._trainer.arrays(), self._layout, layout),
         )
 
     # ---- how --------------------------------------------------------------------------------
@@ -251,13 +251,13 @@ class StreamTrainer:
             return
         trainer = Trainer(part, self._algorithm, self._parameters, pass_size=self._pass_size)
         if self._trainer is not None and before is not None:
-            trainer.restore(transplant_state(self._trainer.arrays(), before, layout))
+            trainer.restore(remap_state(self._trainer.arrays(), before, layout))
         elif isinstance(self.start, Model):
             origin = self.start
             if origin.state and self._goes_on(origin.provenance):
-                trainer.restore(transplant_state(origin.state, origin.layout, layout))
+                trainer.restore(remap_state(origin.state, origin.layout, layout))
             else:
-                trainer.weights[:] = transplant(origin.weights, origin.layout, layout)
+                trainer.weights[:] = remap_weights(origin.weights, origin.layout, layout)
         self._trainer, self._layout = trainer, layout
 
     def _count(self, part: Examples, best: NDArray[np.int32]) -> Evaluation:
