@@ -571,7 +571,8 @@ nb::tuple as_tuple(const Totals& totals) {
   return nb::make_tuple(totals.loss, totals.expected_correct, totals.tokens);
 }
 
-// One run of one algorithm on arrays that stay Python's: weights, per-weight state, row state and run state.
+// One run of one algorithm on arrays that stay Python's: weights, per-weight state, row state and
+// run state.
 class PyTraining {
  public:
   PyTraining(std::string_view name, const Layout& layout, const PyDataset& dataset,
@@ -933,8 +934,8 @@ NB_MODULE(ADAPTAG_MODULE, m) {
       .def(nb::init<std::string_view, const Layout&, const PyDataset&, const std::vector<double>&,
                     Out<float>, Out<float>, Out<uint8_t>, Out<uint8_t>, std::optional<size_t>>(),
            "algorithm"_a, "layout"_a, "dataset"_a, "values"_a, "weights"_a.noconvert(),
-           "per_weight_state"_a.noconvert(), "row_state"_a.noconvert(), "run_state"_a.noconvert(), "n"_a.none(),
-           nb::keep_alive<1, 4>())
+           "per_weight_state"_a.noconvert(), "row_state"_a.noconvert(), "run_state"_a.noconvert(),
+           "n"_a.none(), nb::keep_alive<1, 4>())
       .def("run", &PyTraining::run, "dataset"_a, "order"_a.noconvert(),
            "best"_a.noconvert().none() = nb::none())
       .def("sync", &PyTraining::sync)

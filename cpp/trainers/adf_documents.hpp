@@ -116,10 +116,15 @@ class AdfDocuments final : public Training {
 
   Totals learn(const Document& d, const Sentence& s, int32_t* best) {
     windows_.begin(uint32_t(state_.run->step));
-    catch_up(d);
     Totals totals;
     if constexpr (K == 1) {
-      const float margin = 2 * score(d);  // s(1) − s(0)
+      V sum{};
+      const auto add = [&](size_t k, size_t n) { sum += scores(d, k, n); };
+      if (catch_up(d, add)) {
+        sum = V{};
+        for_each_block(d, add);
+      }
+      const float margin = 2 * total(sum);  // s(1) − s(0)
       if (best) *best = margin > 0;
       float step = 0;
       if (s.labels[0] != no_label) {
@@ -131,6 +136,7 @@ class AdfDocuments final : public Training {
       close_window(d);
       update(d, step);
     } else {
+      catch_up(d, [](size_t, size_t) {});
       score(d, lattice_.one_token());
       if (best) lattice_.viterbi(best);
       totals = likelihood_gradient(lattice_, s.labels);
@@ -176,8 +182,10 @@ class AdfDocuments final : public Training {
     return out;
   }
 
-  // Copies the rows of a document, brings them up to date and counts them.
-  void catch_up(const Document& d) {
+  // Copies the rows of a document, brings them up to date and counts them; calls f for each block.
+  // Whether pending shrinks were applied afterwards, so that f has seen old weights.
+  template <class F>
+  bool catch_up(const Document& d, F&& f) {
     const size_t room = d.n + 2 * lanes;
     if (fired_.size() < room) {
       fired_.resize(room);
@@ -191,10 +199,13 @@ class AdfDocuments final : public Training {
     float* const weight = weight_.data();
     for_each_row(d, [&](size_t k, uint32_t id) {
       fired[k] = rows[id];
-      if (K == 1) weight[k] = weights[id];
+      if constexpr (K == 1)
+        weight[k] = weights[id];
+      else
+        __builtin_prefetch(weights + id * size_t(K), 1);
     });
     V most{};
-    for_each_block(d, [&](size_t k, size_t) {
+    for_each_block(d, [&](size_t k, size_t n) {
       AdfRows block = AdfRows::load(fired + k);
       windows_.catch_up(block, touched(block));
       block.count += 1;
@@ -205,10 +216,13 @@ class AdfDocuments final : public Training {
       std::memcpy(scale_.data() + k, &scale, sizeof scale);
       std::memcpy(factor_.data() + k, &factor, sizeof factor);
       most = block.pending > most ? block.pending : most;
+      f(k, n);
     });
     float largest = 0;
     for (uint32_t j = 0; j < lanes; ++j) largest = std::max(largest, most[j]);
-    if (largest > largest_pending) apply_pending(d);
+    if (largest <= largest_pending) return false;
+    apply_pending(d);
+    return true;
   }
 
   void apply_pending(const Document& d) {
@@ -231,19 +245,18 @@ class AdfDocuments final : public Training {
     return row.rate / ((1.0f - windows_.lambda() * row.rate) * pending_scale(row.pending));
   }
 
-  // v·x
-  float score(const Document& d) const {
-    V sum{};
-    for_each_block(d, [&](size_t k, size_t n) {
-      const V value = values_of(d.values, k, n);
-      V v, scale;
-      std::memcpy(&v, weight_.data() + k, sizeof v);
-      std::memcpy(&scale, scale_.data() + k, sizeof scale);
-      sum += value != 0.0f ? v * scale * value : V{};
-    });
-    float total = 0;
-    for (uint32_t j = 0; j < lanes; ++j) total += sum[j];
-    return total;
+  // v x of each row of a block
+  V scores(const Document& d, size_t k, size_t n) const {
+    const V value = values_of(d.values, k, n);
+    V v, scale;
+    std::memcpy(&v, weight_.data() + k, sizeof v);
+    std::memcpy(&scale, scale_.data() + k, sizeof scale);
+    return value != 0.0f ? v * scale * value : V{};
+  }
+  static float total(V sum) {
+    float out = 0;
+    for (uint32_t j = 0; j < lanes; ++j) out += sum[j];
+    return out;
   }
 
   // out [K] += Σ w · x
@@ -298,7 +311,7 @@ class AdfDocuments final : public Training {
     const float* const weight = weight_.data();
     for_each_row(d, [&](size_t k, uint32_t id) {
       rows[id] = fired[k];
-      if (K == 1) weights[id] = weight[k];
+      if constexpr (K == 1) weights[id] = weight[k];
     });
   }
 
@@ -306,7 +319,7 @@ class AdfDocuments final : public Training {
   const ArraysOfRun state_;
   AdfWindows<AdfRows> windows_;
   const AdfWindows<AdfRow> closing_;  // the same in float64, for closing windows
-  TrainingWith<Adf, W> general_;  // for what does not fit
+  TrainingWith<Adf, W> general_;      // for what does not fit
   DocumentNumbering numbering_;
   const NumberedDocuments known_;
   Lattice<W> lattice_;
