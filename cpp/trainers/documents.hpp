@@ -29,8 +29,8 @@ struct Document {
 // The predicates of a dataset's documents under other numbers. Where some document has a predicate
 // twice, the values are added up.
 struct NumberedDocuments {
-  const uint32_t* source = nullptr;  // what was numbered
-  size_t n = 0;
+  std::span<const uint32_t> source;  // what was numbered
+  std::span<const int64_t> positions;
   bool fit = false;  // whether they are documents, each predicate of which can be merged
   uint32_t always = no_predicate;
   std::vector<uint32_t> ids;     // [F]
@@ -38,7 +38,10 @@ struct NumberedDocuments {
   std::vector<float> values;     // [F] likewise
 
   bool is(const Dataset& data) const {
-    return source == data.predicates.data() && n == data.predicates.size();
+    const auto same = [](const auto& a, const auto& b) {
+      return a.data() == b.data() && a.size() == b.size();
+    };
+    return same(source, data.predicates) && same(positions, data.positions);
   }
   Document operator()(const Dataset& data, size_t i) const {
     const Sentence s = data[i];
@@ -75,8 +78,8 @@ class DocumentNumbering {
 
   NumberedDocuments number(const Dataset& data) {
     NumberedDocuments out;
-    out.source = data.predicates.data();
-    out.n = data.predicates.size();
+    out.source = data.predicates;
+    out.positions = data.positions;
     out.fit = are_documents(data);
     if (!out.fit) return out;
     if (data.always != no_predicate) out.always = numbers_[data.always];
