@@ -1,8 +1,8 @@
 r"""Turn the LaTeX of the pages into MathML while the site is built.
 
-Pages write mathematics as ``$w$`` in a sentence and ``$$w$$`` in a paragraph of its own. The extension
-``pymdownx.arithmatex`` finds both; this hook converts what it found. Browsers display MathML
-themselves, so that a page needs no script and no network.
+Pages write mathematics as ``$w$`` in a sentence and ``$$w$$`` in a paragraph of its own. The
+extension ``pymdownx.arithmatex`` finds both; this hook converts what it found. Browsers display
+MathML themselves, so that a page needs no script and no network.
 
 latex2mathml gives some symbols a type that browsers set with the wrong spacing. ``REPLACEMENTS``
 corrects those that the pages use. A command that it does not know stops the build.
@@ -72,7 +72,9 @@ def on_page_content(content: str, page: Page, **_: object) -> str:
     def word(match: re.Match[str]) -> str:  # no line starts with the comma behind a formula
         before, latex, after = match.groups()
         mathml = to_mathml(latex, "inline", where)
-        return f'<span class="formula">{before}{mathml}{after}</span>' if before or after else mathml
+        return (
+            f'<span class="formula">{before}{mathml}{after}</span>' if before or after else mathml
+        )
 
     content = DISPLAY.sub(paragraph, content)
     return INLINE.sub(word, content)

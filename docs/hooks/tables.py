@@ -1,7 +1,7 @@
 r"""Fill in the tables of algorithms and of their parameters while the site is built.
 
-They come from ``adaptag.algorithms()``, so that a default or a help text is written once, beside the
-code that uses it. A page asks for a table by a comment:
+They come from ``adaptag.algorithms()``, so that a default or a help text is written once, beside
+the code that uses it. A page asks for a table by a comment:
 
 - ``<!-- algorithms -->``: all algorithms, what each optimises and when to use it.
 - ``<!-- parameters: rate c; sigma \sigma; schedule -->``: the parameters of the algorithm that the
@@ -34,7 +34,10 @@ def algorithm_table() -> str:
     """Write the table of all algorithms, with links to their pages."""
     return table(
         ["Name", "What it optimises", "When to use it"],
-        [[f"[`{a.name}`]({a.name}.md)", a.objective, a.advice] for a in adaptag.algorithms().values()],
+        [
+            [f"[`{a.name}`]({a.name}.md)", a.objective, a.advice]
+            for a in adaptag.algorithms().values()
+        ],
     )
 
 
