@@ -102,7 +102,7 @@ def test_curves_have_one_value_a_pass(comparison):
 def test_scores_are_those_of_training_alone(comparison):
     for entry in comparison.entries:
         model = adaptag.train(TRAIN, template=TEMPLATE, algorithm=entry.algorithm, passes=4, seed=2)
-        expected = adaptag.evaluate_model(model, TEST).score
+        expected = model.evaluate(TEST).score
         assert entry.runs[-1].scores[-1] == pytest.approx(expected)
         assert entry.runs[-1].active[-1] == active_weights(model.weights)
 
@@ -132,7 +132,7 @@ def test_calibration_is_timed(monkeypatch):
         lost.append(1000)
         return 0.1
 
-    monkeypatch.setattr("adaptag.training.loop.calibrate", slow)
+    monkeypatch.setattr("adaptag.training.job.calibrate", slow)
     monkeypatch.setattr(time, "perf_counter", lambda: clock() + sum(lost))
     found = run(algorithms=["sgd"], seeds=[1], parameters={"sgd": {"rate": "auto"}})
     assert 1000 < found.entries[0].runs[0].seconds[0] < 2000
@@ -165,7 +165,7 @@ def test_token_accuracy():
     model = adaptag.train(plain, template=TEMPLATE, passes=2)
     assert found.metric == "token accuracy"
     assert found.entries[0].runs[0].scores[-1] == pytest.approx(
-        adaptag.evaluate_model(model, plain).accuracy
+        model.evaluate(plain).accuracy
     )
 
 
@@ -199,7 +199,7 @@ def test_ctrl_c_in_calibration(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("adaptag.training.loop.calibrate", interrupted)
+    monkeypatch.setattr("adaptag.training.job.calibrate", interrupted)
     found = run(parameters={"sgd": {"rate": "auto"}})
     assert [entry.name for entry in found.entries] == ["adf"]
 

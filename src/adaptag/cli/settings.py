@@ -13,9 +13,17 @@ from adaptag.settings import Parameter, Settings
 from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.algorithms import algorithms
 
-__all__ = ["given_parameters", "given_values", "with_settings", "with_values"]
+__all__ = [
+    "given_parameters",
+    "given_values",
+    "with_parameters_of",
+    "with_settings",
+    "with_values",
+]
 
 PARAMETERS = "Parameters of the algorithm"
+TO_TRY = "Values to try, or one to fix"
+VALUES = "A,B,…"
 
 Form = Callable[[Parameter], tuple[type, str | None]]
 
@@ -50,10 +58,39 @@ def with_settings(
     return decorate
 
 
-def with_values(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each parameter of the algorithms, which takes several values."""
-    added = _parameter_options(lambda _: (str, "A,B,…"), "Values to try, or one to fix", {})
-    return _with_options(command, added)
+def with_values(
+    searchable: Mapping[str, Parameter],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command options that take several values each.
+
+    There is one for each parameter that an algorithm declares, and one for each of some settings.
+
+    Args:
+        searchable: The declarations of the settings, by name.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        added = _parameter_options(lambda _: (str, VALUES), TO_TRY, searchable)
+        for declaration in searchable.values():
+            option = typer.Option(
+                help=declaration.help,
+                metavar=VALUES,
+                show_default=declaration.shown_default,
+                rich_help_panel=TO_TRY,
+            )
+            added.append(_keyword(declaration.name, str, option))
+        return _with_options(command, added)
+
+    return decorate
+
+
+def with_parameters_of(
+    function: Callable[..., Any],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of another function; it gets them as keyword arguments."""
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    added = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    return lambda command: _with_options(command, added)
 
 
 def _setting_option(declaration: Parameter) -> inspect.Parameter:
