@@ -69,7 +69,7 @@ def corpus_of(
     if isinstance(data, CORPORA[task]) or is_source(data):
         if labels is not None:
             raise ParameterError("labels can only be given beside Python data or a table")
-        return data if isinstance(data, CORPORA[task]) else _read(data, task, format)
+        return _read(data, task, format) if is_source(data) else data
     if task == TAGGING and is_table(data):
         data, inside = sentences_and_labels(data)
         labels = inside if labels is None else labels

@@ -39,7 +39,9 @@ OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
 
 def is_source(data: object) -> TypeGuard[Source]:
     """Whether data is a path or an open file, which can be read."""
-    return isinstance(data, (str, os.PathLike)) or callable(getattr(data, "read", None))
+    if isinstance(data, (str, os.PathLike)):
+        return True
+    return all(callable(getattr(data, name, None)) for name in ("read", "readline"))
 
 
 @contextlib.contextmanager
