@@ -8,6 +8,7 @@ import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -164,9 +165,7 @@ def test_token_accuracy():
     found = compare(plain, plain, template=TEMPLATE, algorithms=["adf"], passes=2)
     model = adaptag.train(plain, template=TEMPLATE, passes=2)
     assert found.metric == "token accuracy"
-    assert found.entries[0].runs[0].scores[-1] == pytest.approx(
-        model.evaluate(plain).accuracy
-    )
+    assert found.entries[0].runs[0].scores[-1] == pytest.approx(model.evaluate(plain).accuracy)
 
 
 class Interrupt(Callback):
@@ -225,6 +224,42 @@ def test_ctrl_c_in_calibration(monkeypatch):
 def test_what_is_refused(given, message):
     with pytest.raises(ParameterError, match=re.escape(message)):
         run(**given)
+
+
+def test_encoded_training_data(tmp_path):
+    dataset = adaptag.encode(TRAIN, template=TEMPLATE, cutoff=2)
+    dataset.save(tmp_path / "data")
+    call = {"algorithms": ["adf"], "passes": 2}
+    expected = compare(TRAIN, TEST, template=TEMPLATE, cutoff=2, **call)
+    for data in (dataset, tmp_path / "data"):
+        found = compare(data, TEST, **call)
+        assert found.entries[0].runs[0].scores == expected.entries[0].runs[0].scores
+        assert found.feature_settings["cutoff"] == 2
+    with pytest.raises(ParameterError, match="labels and features already"):
+        compare(dataset, TEST, cutoff=2, **call)
+
+
+def test_metric_and_legal_are_those_of_training():
+    call = {"template": TEMPLATE, "passes": 3, "legal": "seen", "metric": "accuracy"}
+    # No label follows itself in the training data.
+    train = [[next(run) for _, run in groupby(s, lambda pair: pair[1])] for s in TRAIN]
+    found = compare(train, TEST, algorithms=["adf"], **call)
+    model = adaptag.train(train, dev=TEST, **call)
+    assert found.metric == "token accuracy"
+    scores = [report["dev_score"] for report in model.provenance["passes"]]
+    assert found.entries[0].runs[0].scores == pytest.approx(scores)
+    plain = compare(train, TEST, algorithms=["adf"], **call | {"legal": None})
+    assert plain.entries[0].runs[0].objective != found.entries[0].runs[0].objective
+
+
+def test_sentences_whose_labels_are_not_known_do_not_count():
+    tokens = [[token for token, _ in sentence] for sentence in TEST]
+    labels = [[label for _, label in sentence] for sentence in TEST]
+    labels[3] = [None, *labels[3][1:]]
+    call = {"template": TEMPLATE, "algorithms": ["adf"], "passes": 2}
+    found = compare(TRAIN, (tokens, labels), **call)
+    expected = compare(TRAIN, TEST[:3] + TEST[4:], **call)
+    assert found.entries[0].runs[0].scores == expected.entries[0].runs[0].scores
 
 
 def test_encoded_test_data_is_refused():

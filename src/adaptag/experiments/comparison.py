@@ -343,9 +343,9 @@ def _train(
     scorer = _CurveScorer(part, settings.values() if whole_objective else None)
     begin, start = time.perf_counter(), _StartTime()
     result = part.run(settings, scorer=scorer, callbacks=[start, *callbacks])
-    if result.stopped == "interrupt":  # the passes that are missing would be missing in the curves
-        raise KeyboardInterrupt
     n = len(result.history)
+    if result.stopped == "interrupt" and n < (settings.passes or settings.chosen.passes):
+        raise KeyboardInterrupt
     seconds = start.began - begin + np.cumsum([report.seconds for report in result.history])
     return _Trained(
         result,

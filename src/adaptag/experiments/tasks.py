@@ -398,21 +398,27 @@ class Classification(Task):
         threads: int | None = None,  # noqa: ARG002
     ) -> Part:
         """Encode and scale training and test documents as the training documents ask for."""
+        return self._part(train, test, changes or {})[0]
+
+    def _part(
+        self, train: Documents, test: Documents, changes: Mapping[str, Any]
+    ) -> tuple[Part, Mapping[str, Any]]:
+        """The part, and how its documents are written and scaled."""
         if test.format != train.format:
             raise ParameterError("the test data must be read like the training data")
-        features = self.group(DocumentFeatures, changes or {})
+        features = self.group(DocumentFeatures, changes)
         job = classification_job(train, features, TrainingSettings())
-        zeros = np.zeros(job.examples.layout.n_weights, np.float32)
-        model = job.build(zeros, {})
-        scaled = DocumentClassifier.of(model).scaling(test.corpus)
-        held_out = Dataset.encode(scaled, model.index, model.labels)
+        model = job.build(np.zeros(job.examples.layout.n_weights, np.float32), {})
+        classifier = DocumentClassifier.of(model)
+        held_out = Dataset.encode(classifier.scaling(test.corpus), model.index, model.labels)
 
         def counts(weights: Weights) -> NDArray[np.int64]:
             right = job.build(weights, {}).tag_encoded(held_out.encoded) == held_out.labels
             every = np.ones_like(right)
             return np.stack([right, every, every], axis=1).astype(np.int64)
 
-        return Part(job.examples, counts)
+        written = {**classifier.format.record(), "normalise": classifier.scaling.normalise}
+        return Part(job.examples, counts), written
 
     def problem(self, train: Any, test: Any) -> Problem:
         """Read both in the same format, and encode them."""
@@ -422,8 +428,9 @@ class Classification(Task):
             Data(_name(data), len(corpus), len(corpus.corpus.values), "documents", "features")
             for data, corpus in zip((train, test), corpora, strict=True)
         )
-        features = self.shown({**self.record(), **documents.format.record()})
-        return Problem((self.part(*corpora),), "accuracy", first, second, features)
+        part, written = self._part(*corpora, {})
+        features = self.shown({**self.record(), **written})
+        return Problem((part,), "accuracy", first, second, features)
 
 
 # ---- data --------------------------------------------------------------------------------------
