@@ -23,7 +23,7 @@ void n_best(const Lattice<W>& lattice, int n, std::vector<int32_t>& paths,
   };
   const int T = lattice.length, Y = lattice.n_labels(), w = lattice.width();
   if (size_t(T) * Y * size_t(n) > size_t{1} << 31)
-    throw std::length_error("n best: sentence length × labels × n exceeds 2^31");
+    throw InputError("n best: sentence length × labels × n exceeds 2^31");
   std::vector<std::vector<Prefix>> kept(size_t(T) * Y);
   // The n best of the lists at position t, where gain(label) is added to the scores of a list.
   const auto merge = [&](int t, std::vector<Prefix>& out, auto&& gain) {
@@ -51,7 +51,7 @@ void n_best(const Lattice<W>& lattice, int n, std::vector<int32_t>& paths,
   }
   std::vector<Prefix> complete;
   merge(T - 1, complete, [](int) { return 0.0; });
-  if (complete.empty()) throw std::invalid_argument("no label sequence satisfies the constraints");
+  if (complete.empty()) throw NoPathError();
   for (const Prefix& path : complete) {
     const size_t first = paths.size();
     paths.resize(first + T);

@@ -5,6 +5,8 @@
 #include <nanobind/stl/string_view.h>
 #include <nanobind/stl/vector.h>
 
+#include <mutex>
+
 #include "dataset.hpp"
 
 using namespace nb::literals;
@@ -66,14 +68,20 @@ class PyTraining {
     Totals totals;
     {
       nb::gil_scoped_release release;
+      const std::lock_guard lock(mutex_);
       totals = training_->run(dataset.data, span(order), best ? best->data() : nullptr);
     }
     return as_tuple(totals);
   }
-  void sync() { training_->sync(); }
+  void sync() {
+    nb::gil_scoped_release release;
+    const std::lock_guard lock(mutex_);
+    training_->sync();
+  }
   void read(Out<float> out) {
     check_weights(layout_, out.size());
     nb::gil_scoped_release release;
+    const std::lock_guard lock(mutex_);
     training_->read(out.data());
   }
 
@@ -81,6 +89,7 @@ class PyTraining {
   Layout layout_;
   std::tuple<Out<float>, Out<float>, Out<uint8_t>, Out<uint8_t>> arrays_;
   std::unique_ptr<Training> training_;
+  std::mutex mutex_;  // a run keeps working memory, so it serves one thread at a time
 };
 
 // Σ −log P(y | x), Σ P(gold label) and the tokens, adding to the gradient where one is given.

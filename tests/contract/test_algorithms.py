@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 import adaptag
 from adaptag.cli.main import app
 from adaptag.errors import ParameterError
+from adaptag.settings import AUTO, BOUNDS
 from adaptag.training.algorithms import algorithms
-from adaptag.training.declarations import AUTO, BOUNDS
 
 PAGES = Path(__file__).parents[2] / "docs" / "algorithms"
 SENTENCES = [
@@ -60,7 +60,7 @@ def test_says_what_it_is_for(algorithm):
 def test_learns_a_toy_corpus_by_heart(algorithm):
     data = [[tuple(token.split("/")) for token in s.split()] for s in SENTENCES] * 20
     model = adaptag.train(data, algorithm=algorithm.name, passes=10)
-    assert adaptag.evaluate_model(model, data).accuracy == 100
+    assert model.evaluate(data).accuracy == 100
     assert model.provenance["algorithm"] == algorithm.name
     assert model.provenance["passes"][-1]["loss"] < model.provenance["passes"][0]["loss"]
 

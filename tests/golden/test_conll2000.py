@@ -16,7 +16,7 @@ def test_chunking_with_adf():
     model = adaptag.train(
         DATA / "train.txt", template="chunking", algorithm="adf", seed=1, passes=12
     )
-    ours = adaptag.evaluate_model(model, DATA / "test.txt")
+    ours = model.evaluate(DATA / "test.txt")
     assert ours.chunks.f1 >= 93.8
 
     sentences = [

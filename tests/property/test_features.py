@@ -10,9 +10,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adaptag.corpus.columns import ColumnCorpus
-from adaptag.features.index import FeatureIndex
 from adaptag.features.template import Template
 from tests.reference import template as oracle
+from tests.unit.making import index_of
 
 FAST = settings(deadline=None, max_examples=150)
 
@@ -39,7 +39,7 @@ SENTENCES = st.lists(
 
 
 def build(template, sentences, cutoff=1):
-    return FeatureIndex.build(ColumnCorpus.from_sentences(sentences), Template(template), cutoff)
+    return index_of(ColumnCorpus.from_sentences(sentences), Template(template), cutoff)
 
 
 def named(index, encoded):

@@ -8,8 +8,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from adaptag.corpus.segmented import TAG_SETS, SegmentedCorpus
-from adaptag.features.characters import FOLDS, CharacterFeatures, CharacterIndex
+from adaptag.features.characters import CharacterIndex
+from adaptag.features.settings import FOLDS
 from adaptag.segmentation.segmenter import Segmenter
+from tests.unit.making import characters
 
 FAST = settings(deadline=None, max_examples=60)
 WORDS = ["我们", "在", "北京", "大学", "学习", "AB12", "，", "我", "看一看", "２０"]
@@ -27,7 +29,7 @@ def segmenter_of(tags, fold):
     rng = np.random.default_rng(1)
     sentences = [[str(w) for w in rng.choice(WORDS, 8)] for _ in range(12)]
     corpus = SegmentedCorpus.from_sentences(sentences)
-    index = CharacterIndex.build(corpus, CharacterFeatures(fold=fold))
+    index = CharacterIndex.build(corpus, characters(fold=fold))
     empty = Segmenter.of(tags, index, np.zeros(0, np.float32))
     weights = rng.normal(0, 1, empty.layout.n_weights).astype(np.float32)
     return Segmenter.of(tags, index, weights)

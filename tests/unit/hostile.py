@@ -24,9 +24,10 @@ import adaptag
 from adaptag._native import core
 from adaptag.cli.inspect import inspect
 from adaptag.corpus.columns import ColumnCorpus
-from adaptag.dataset.encoded import index_to_file
 from adaptag.errors import AdaptagError, ModelError
+from adaptag.model.linear_chain import VERSION
 from adaptag.storage.tensors import write_tensors
+from tests.unit.making import grow
 
 TEMPLATE = "U:%x[0,0]\nU2:%lower[-1,0]/%x[0,0]\n*s:%shape[0,0]\nB\nBx:%x[0,0]\n"
 SENTENCES = [["The", "cat", "sat"], ["A", "dog"], ["it", "sat", "1"]]
@@ -48,12 +49,23 @@ BASE = model()
 
 def craft(tensors=None, without="", kind="model", **header):
     """A well-formed file whose content was altered."""
-    head, arrays = index_to_file(BASE.index)
-    head |= {"version": 2, "labels": list(BASE.labels), "provenance": dict(BASE.provenance)}
+    index_head, arrays = BASE.index.to_file()
+    index_head |= {k: v for k, v in header.items() if k in index_head}
+    index_head.pop(without, None)
+    head = {
+        "version": VERSION,
+        "labels": list(BASE.labels),
+        "index": index_head,
+        "configuration": dict(BASE.configuration),
+        "provenance": dict(BASE.provenance),
+    }
+    head |= {k: v for k, v in header.items() if k in head}
+    head.pop(without, None)
+    arrays = {f"index.{name}": array for name, array in arrays.items()}
     arrays = arrays | {"weights": BASE.weights} | (tensors or {})
     arrays.pop(without, None)
     file = io.BytesIO()
-    write_tensors(file, kind, {k: v for k, v in (head | header).items() if k != without}, arrays)
+    write_tensors(file, kind, head, arrays)
     return file.getvalue()
 
 
@@ -182,10 +194,11 @@ REFUSED = {
     "bytes added": lambda: craft() + bytes(8),
     **{
         f"without {name}": lambda name=name: craft(without=name)
-        for name in ["weights", "template", "attributes", "n_of_kind", "labels", "version",
-                     "provenance", *(f"index.{t}" for t in BASE.index.tensors)]
+        for name in ["weights", "template", "attributes", "n_of_kind", "n_columns", "hashed",
+                     "labels", "version", "index", "configuration", "provenance",
+                     *(f"index.{t}" for t in BASE.index.tensors)]
     },
-    "version 3": lambda: craft(version=3),
+    "version 2": lambda: craft(version=2),
     "version null": lambda: craft(version=None),
     "template empty": lambda: craft(template=""),
     "template a number": lambda: craft(template=5),
@@ -210,6 +223,18 @@ REFUSED = {
     "labels many more": lambda: craft(labels=[f"L{k}" for k in range(40_000)]),
     "labels all alike": lambda: craft(labels=["A"] * len(BASE.labels)),
     "provenance null": lambda: craft(provenance=None),
+    "index null": lambda: craft(index=None),
+    "index of another kind": lambda: craft(index={"kind": "characters"}),
+    "index of an unknown kind": lambda: craft(index={"kind": "x"}),
+    "columns negative": lambda: craft(n_columns=-1),
+    "columns of attributes": lambda: craft(n_columns=None),
+    "columns a word": lambda: craft(n_columns="many"),
+    "columns too few": lambda: craft(template=TEMPLATE.replace("0,0", "0,1")),
+    "configuration null": lambda: craft(configuration=None),
+    "configuration a word": lambda: craft(configuration="word"),
+    "label section a word": lambda: craft(configuration={"labels": "x"}),
+    "label scheme unknown": lambda: craft(configuration={"labels": {"scheme": "x"}}),
+    "metric a number": lambda: craft(configuration={"labels": {"scheme": None, "metric": 1}}),
     "provenance a word": lambda: craft(provenance="word"),
     "slots of 3": lambda: craft({"index.slots": index("slots")[:3]}),
     "slots none": lambda: craft({"index.slots": index("slots")[:0]}),
@@ -231,12 +256,12 @@ ODD = {
     "nothing changed": craft,
     "places overlap": lambda: entry("index.slots", data_offsets=[16, 16 + index("slots").nbytes]),
     "template of column 2147483647": lambda: craft(
-        template=TEMPLATE.replace("0,0", "0,2147483647")
+        template=TEMPLATE.replace("0,0", "0,2147483647"), n_columns=2**31
     ),
     "template of column 2147483646": lambda: craft(
-        template=TEMPLATE.replace("0,0", "0,2147483646")
+        template=TEMPLATE.replace("0,0", "0,2147483646"), n_columns=2**31 - 1
     ),
-    "template of column 1": lambda: craft(template=TEMPLATE.replace("0,0", "0,1")),
+    "template of column 1": lambda: craft(template=TEMPLATE.replace("0,0", "0,1"), n_columns=2),
     "template of far rows": lambda: craft(
         template=TEMPLATE.replace("[0", "[1000").replace("[-1", "[-1000")
     ),
@@ -246,7 +271,7 @@ ODD = {
     ),
     "template of many lines": lambda: craft(template=TEMPLATE * 300),
     "attributes": lambda: craft(
-        {"index.derived": np.zeros((0, V), U32)}, attributes=True, template="B"
+        {"index.derived": np.zeros((0, V), U32)}, attributes=True, template="B", n_columns=None
     ),
     "labels of other types": lambda: craft(labels=[None, 1, [], {}][: len(BASE.labels)]),
     "labels with NUL": lambda: craft(labels=["\0", "", "a\nb", "é"][: len(BASE.labels)]),
@@ -317,8 +342,8 @@ def uses(loaded, path):
 
     for s in TRIED:
         yield "tag", lambda s=s: check_tags(loaded, s, loaded.tag(s))
-        yield "decode", lambda s=s: check_tags(loaded, s, loaded.decode(s))
-        yield "legal", lambda s=s: loaded.decode(s, legal="bio")
+        yield "decode", lambda s=s: check_tags(loaded, s, loaded.tag(s))
+        yield "legal", lambda s=s: loaded.tag(s, legal="bio")
         yield "marginals", lambda s=s: loaded.marginals(s)
         yield "nbest", lambda s=s: loaded.nbest(s[:5], 3)
         yield "probability", lambda s=s: loaded.probability(s, [loaded.labels[0]] * len(s))
@@ -326,7 +351,7 @@ def uses(loaded, path):
     if not np.isfinite(loaded.weights).all() or abs(loaded.weights).max() > 1e30:
         yield "long nbest", lambda: loaded.nbest(TRIED[-1], 3)
     yield "tag_all", lambda: loaded.tag_all(TRIED)
-    yield "grow", lambda: loaded.index.grow(ColumnCorpus.from_sentences(TRIED))
+    yield "grow", lambda: grow(loaded.index, ColumnCorpus.from_sentences(TRIED))
     for p in range(loaded.index.n_predicates):
         yield "name", lambda p=p: loaded.index.name(p).encode(errors="replace")
     yield "inspect", look

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import adaptag
 from adaptag.corpus.attributes import AttributeCorpus
+from adaptag.corpus.columns import ColumnCorpus
 from adaptag.errors import CorpusError, FileError, ParameterError
 
 
@@ -170,17 +171,19 @@ def test_unknown_attributes_are_left_out(trained):
     assert encoded.values.tolist() == [4]
 
 
-@pytest.mark.parametrize("method", ["tag", "decode", "marginals", "segments"])
+@pytest.mark.parametrize("method", ["tag", "marginals", "segments"])
 def test_tokens_are_no_attributes(trained, method):
-    with pytest.raises(CorpusError, match="trained on attributes"):
+    with pytest.raises(
+        CorpusError, match=r"the token 'a'; .* dictionaries and lists of attributes"
+    ):
         getattr(trained[0], method)(["a", "b"])
 
 
 def test_columns_and_attributes_do_not_mix(trained):
     model = adaptag.train([["a"]], [["x"]], passes=1)
-    with pytest.raises(CorpusError, match="holds attributes; the model's template needs columns"):
+    with pytest.raises(CorpusError, match="holds attributes; the model needs columns"):
         model.tag_corpus(trained[1])
     with pytest.raises(CorpusError, match="holds columns; the model was trained on attributes"):
-        adaptag.evaluate_model(trained[0], [[("a", "x")]])
-    with pytest.raises(ParameterError, match="a template has no place"):
+        trained[0].evaluate(ColumnCorpus.from_sentences([[("a", "x")]]))
+    with pytest.raises(ParameterError, match="they take no template"):
         adaptag.encode(trained[1], template="B")

@@ -10,10 +10,10 @@ import pytest
 from adaptag.training import calibration
 from adaptag.training.algorithms import algorithm, algorithms
 from adaptag.training.calibration import calibrate, objective
-from adaptag.training.loop import fit
 from adaptag.training.online import Trainer
 from tests.reference.crf import loss_and_gradient
 from tests.reference.data import random_problem
+from tests.unit.making import fit
 
 RATED = [n for n, a in algorithms().items() if any(p.automatic for p in a.parameters)]
 every = pytest.mark.parametrize("name", RATED)

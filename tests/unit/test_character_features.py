@@ -11,9 +11,9 @@ import pytest
 from adaptag._native import core
 from adaptag.corpus.segmented import SegmentedCorpus
 from adaptag.errors import ParameterError
-from adaptag.features.characters import CharacterFeatures, CharacterIndex, word_list
-from adaptag.features.index import NO_LIMIT, EdgeLimit
+from adaptag.features.characters import CharacterIndex, word_list
 from tests.reference import segmentation as oracle
+from tests.unit.making import ALL, Edges, characters
 
 ALPHABET = {
     "two": "天人",
@@ -23,11 +23,11 @@ ALPHABET = {
 }
 EDGES = {
     "none": None,
-    "all": NO_LIMIT,
-    "frequent": EdgeLimit(cutoff=5),
-    "share": EdgeLimit(share=0.3),
-    "both": EdgeLimit(cutoff=3, share=0.7),
-    "share of nothing": EdgeLimit(share=0.0),
+    "all": ALL,
+    "frequent": Edges(cutoff=5),
+    "share": Edges(share=0.3),
+    "both": Edges(cutoff=3, share=0.7),
+    "share of nothing": Edges(share=0.0),
 }
 
 
@@ -88,7 +88,7 @@ cases = pytest.mark.parametrize(
 def test_names_are_those_of_the_oracle(alphabet, fold, cutoff, word_cutoff, edges):
     train = without_empty(random_sentences(1, ALPHABET[alphabet]))
     new = random_sentences(2, ALPHABET[alphabet] + "新")
-    features = CharacterFeatures(fold, cutoff, word_cutoff, EDGES[edges])
+    features = characters(fold, cutoff, word_cutoff, EDGES[edges])
     index = CharacterIndex.build(corpus(train), features)
     items = oracle.items(folded(train, fold), cutoff, word_cutoff)
     for sentences in (train, new, train[:1], [["新"]], [[]], []):
@@ -105,7 +105,7 @@ def test_names_are_those_of_the_oracle(alphabet, fold, cutoff, word_cutoff, edge
 )
 def test_every_predicate_has_a_name_of_its_own(alphabet, fold, cutoff, word_cutoff, edges):
     train = without_empty(random_sentences(3, ALPHABET[alphabet]))
-    features = CharacterFeatures(fold, cutoff, word_cutoff, EDGES[edges])
+    features = characters(fold, cutoff, word_cutoff, EDGES[edges])
     index = CharacterIndex.build(corpus(train), features)
     names = [index.name(p) for p in range(index.n_predicates)]
     items = oracle.items(folded(train, fold), cutoff, word_cutoff)
@@ -123,7 +123,7 @@ def test_every_predicate_has_a_name_of_its_own(alphabet, fold, cutoff, word_cuto
 def test_frequent_items_have_edge_weights(seed, edges):
     train = without_empty(random_sentences(seed, ALPHABET["some"], n=20))
     limit = EDGES[edges]
-    index = CharacterIndex.build(corpus(train), CharacterFeatures("none", 1, 2, limit))
+    index = CharacterIndex.build(corpus(train), characters("none", 1, 2, limit))
     node, both, edge = index.n_of_kind
     rich = {oracle.item_of(index.name(p)) for p in range(node, node + both)} - {"c="}
     plain = {oracle.item_of(index.name(p)) for p in range(node)}
@@ -136,7 +136,7 @@ def test_frequent_items_have_edge_weights(seed, edges):
 
 def test_features_by_hand():
     train = corpus([["中国", "人"]] * 3 + [["人人", "人"]])
-    index = CharacterIndex.build(train, CharacterFeatures())
+    index = CharacterIndex.build(train, characters())
     assert named(index, index.encode(corpus([["中国", "人"]]))) == [
         sorted([
             "always", "c-2=⌷", "c-1=⌷", "c0=中", "c1=国", "c2=人", "c-1c0=⌷中", "c0c1=中国",
@@ -154,7 +154,7 @@ def test_features_by_hand():
 
 
 def test_repetitions_by_hand():
-    index = CharacterIndex.build(corpus([["一"]]), CharacterFeatures(word_cutoff=0))
+    index = CharacterIndex.build(corpus([["一"]]), characters(word_cutoff=0))
     found = named(index, index.encode(corpus([["看一看看"]])))
     repeated = [{name for name in names if oracle.item_of(name) == "repetition"} for names in found]
     assert repeated == [
@@ -173,7 +173,7 @@ def test_repetitions_by_hand():
 )  # fmt: skip
 def test_lengths_of_word_bigrams(lengths, fires):
     a, b = "甲乙丙丁戊己"[: lengths[0]], "子丑寅卯辰巳午"[: lengths[1]]
-    index = CharacterIndex.build(corpus([[a, b]] * 3), CharacterFeatures())
+    index = CharacterIndex.build(corpus([[a, b]] * 3), characters())
     found = named(index, index.encode(corpus([[a, b]])))
     assert {name.partition("=")[0] for names in found for name in names if "|" in name} == set(
         fires.split()
@@ -182,13 +182,13 @@ def test_lengths_of_word_bigrams(lengths, fires):
 
 @pytest.mark.parametrize(("times", "there"), [(2, False), (3, True)])
 def test_words_need_a_frequency_larger_than_2(times, there):
-    index = CharacterIndex.build(corpus([["中国", "人民"]] * times), CharacterFeatures())
+    index = CharacterIndex.build(corpus([["中国", "人民"]] * times), characters())
     names = {index.name(p) for p in range(index.n_predicates)}
     assert ({"ends=中国", "starts=人民", "before=中国|人民", "behind=中国|人民"} <= names) == there
 
 
 def test_the_tables_count_all_words():
-    index = CharacterIndex.build(corpus([["天", "天", "人", "很长很长的词"]]), CharacterFeatures())
+    index = CharacterIndex.build(corpus([["天", "天", "人", "很长很长的词"]]), characters())
     assert index.n_words == 3
     assert sorted(index.tensors["word_counts"].tolist()) == [1, 1, 2]
     lexicon = index.lexicon()
@@ -200,14 +200,14 @@ def test_the_tables_count_all_words():
 
 def test_tables_are_by_falling_frequency():
     train = without_empty(random_sentences(5, ALPHABET["some"]))
-    index = CharacterIndex.build(corpus(train), CharacterFeatures("none", 1, 2))
+    index = CharacterIndex.build(corpus(train), characters("none", 1, 2))
     items = oracle.items(train, 1, 2)
-    characters = [index._character(k) for k in range(len(index.tensors["characters"]))]
+    single = [index._character(k) for k in range(len(index.tensors["characters"]))]
     bigrams = ["".join(map(index._character, pair)) for pair in index.tensors["bigrams"]]
     pairs = [tuple(map(index._word, pair)) for pair in index.tensors["word_bigrams"]]
     words = [index._word(k) for k in range(index.counts["n_unigrams"])]
     for found, counts in [
-        (characters, items.characters),
+        (single, items.characters),
         (bigrams, items.bigrams),
         (pairs, items.word_bigrams),
         (words, items.words),
@@ -239,7 +239,7 @@ def test_word_lists_compare_folded_words():
 )
 def test_wrong_features(wrong, message):
     with pytest.raises(ParameterError, match=f"^{message}"):
-        CharacterFeatures(**wrong)
+        characters(**wrong)
 
 
 # ---- damaged tables -------------------------------------------------------------------------
@@ -274,7 +274,7 @@ def random_number(rng):
 
 def test_damaged_tables_are_refused_or_harmless():
     train = without_empty(random_sentences(1, ALPHABET["some"], n=30))
-    index = CharacterIndex.build(corpus(train), CharacterFeatures("none", 1, 1, EdgeLimit(3)))
+    index = CharacterIndex.build(corpus(train), characters("none", 1, 1, Edges(3)))
     rng = np.random.default_rng(1)
     assert works(arguments(index))
     fates = []
@@ -321,7 +321,7 @@ def test_damaged_tables_are_refused_or_harmless():
     ],
 )
 def test_tables_that_do_not_fit_together(place, value):
-    index = CharacterIndex.build(corpus([["中国", "人"]] * 3), CharacterFeatures())
+    index = CharacterIndex.build(corpus([["中国", "人"]] * 3), characters())
     tables = arguments(index)
     tables[place] = value
     with pytest.raises((ValueError, TypeError)):
@@ -329,7 +329,7 @@ def test_tables_that_do_not_fit_together(place, value):
 
 
 def test_characters_out_of_range():
-    native = CharacterIndex.build(corpus([["天"]]), CharacterFeatures()).native
+    native = CharacterIndex.build(corpus([["天"]]), characters()).native
     for symbol in (0x110000, 2**32 - 1):
         with pytest.raises(ValueError, match="a character is out of range"):
             native.encode(np.array([symbol], np.uint32), np.array([0, 1]))
@@ -342,15 +342,15 @@ def test_the_features_that_fire_do_not_depend_on_edges():
     train = without_empty(random_sentences(4, ALPHABET["some"]))
     found = []
     for edges in EDGES.values():
-        index = CharacterIndex.build(corpus(train), CharacterFeatures(edges=edges))
+        index = CharacterIndex.build(corpus(train), characters(edges=edges))
         found.append(named(index, index.encode(corpus(train))))
     assert all(names == found[0] for names in found)
-    assert index.features == replace(CharacterFeatures(), edges=edges)
+    assert index.features == replace(characters(), edges=edges)
 
 
 def test_words_of_rare_characters_are_no_features_but_known():
     train = [["东海", "人"]] + [["人", "大人", "人"]] * 3
-    index = CharacterIndex.build(corpus(train * 2), CharacterFeatures("none", 4, 2))
+    index = CharacterIndex.build(corpus(train * 2), characters("none", 4, 2))
     names = {index.name(p) for p in range(index.n_predicates)}
     assert "starts=大人" in names
     assert "starts=东海" not in names

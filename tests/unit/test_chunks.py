@@ -148,7 +148,8 @@ def test_legal_bioes(roles):
         (["O", "B-X", "E-X"], "bio", "label 'E-X' .* 'bio'; allowed: O .* B, I, M"),
         (["O", "U-X"], "bio", "label 'U-X'"),
         (["O", "B-X", "I-X"], "bioes", "no label has a prefix E or S"),
-        (["NN", "VB"], "bioes", "label 'NN' .* 'bioes'; allowed: O .* B, I, E, S, L, U, M"),
+        (["O", "B-X", "S-X"], "ioe2", "label 'B-X' .* 'ioe2'; allowed: O .* I, E, L, M"),
+        (["NN", "VB"], "bioes", "the labels mark no chunks"),
     ],
 )
 def test_legal_says_what_does_not_fit(labels, scheme, message):

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
-from adaptag.errors import AdaptagError, CorpusError, FileError
+from adaptag.errors import AdaptagError, CorpusError, CorpusWarning, FileError
 
 TAB, SPACE = ColumnFormat("tab"), ColumnFormat("space")
 GZ, XZ = gzip.compress(b"a b\n" * 99, mtime=0), lzma.compress(b"a b\n" * 99)
@@ -89,8 +89,20 @@ def test_forms_of_a_file(data):
         (b" \n\t\r\n\n", None, []),
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*-DOCSTART-")
 def test_separators_comments_and_document_starts(data, written, expected):
     assert parse(data, written) == expected
+
+
+def test_document_starts_that_are_not_skipped_are_told(tmp_path):
+    path = tmp_path / "train.txt"
+    path.write_text("a X\n\n-DOCSTART- O\n\nb Y\n\n-DOCSTART- O\n")
+    with pytest.warns(CorpusWarning, match=r"train.txt:3: -DOCSTART- .* --skip-docstart") as told:
+        corpus = ColumnCorpus.read(path)
+    assert (len(told), len(corpus)) == (1, 4)
+    assert len(ColumnCorpus.read(path, ColumnFormat(skip_docstart=True))) == 2
+    path.write_text("a-DOCSTART- X\n-DOCSTART-s Y\n")
+    ColumnCorpus.read(path)  # no warning, which would be an error here
 
 
 def test_tokens_know_their_lines():
@@ -338,11 +350,11 @@ def test_python_data_strings_tuples_generators():
         ([[()]], "sentence 1, token 1: 0 columns"),
         ([[1]], "token|not iterable"),
         ([[None]], "token|not iterable"),
-        ([[("a", 1)]], "a token must be a string or a sequence of strings"),
-        ([[b"a"]], "a token must be a string or a sequence of strings"),
+        ([[("a", 1)]], "sentence 1, token 1: a column is the int 1; allowed: a string"),
+        ([[b"a"]], "sentence 1, token 1 is the bytes b'a'; allowed: a string"),
         ([1], "sentence|not iterable"),
         (None, "sentence|not iterable"),
-        ([["\ud800"]], "surrogates not allowed"),
+        ([["\ud800"]], "lone surrogate"),
     ],
 )
 def test_python_data_that_is_no_corpus(data, message):

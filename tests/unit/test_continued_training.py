@@ -10,7 +10,7 @@ import adaptag
 from adaptag.cli.main import app
 from adaptag.corpus.ingredients import ingredients
 from adaptag.errors import ModelError, ParameterError
-from adaptag.training import loop
+from adaptag.training import job
 from adaptag.training.algorithms import algorithms
 from adaptag.training.checkpoint import Checkpoint
 
@@ -75,7 +75,7 @@ def test_a_checkpoint_of_a_checkpoint(tmp_path):
 @every
 @pytest.mark.parametrize("batch", [1, 7])
 def test_a_pass_that_was_interrupted_is_finished(name, batch, tmp_path, monkeypatch):
-    monkeypatch.setattr(loop, "SLICE_TOKENS", 1)
+    monkeypatch.setattr(job, "SLICE_TOKENS", 1)
     kept = tmp_path / "checkpoint"
 
     class Interrupt(adaptag.Callback):
@@ -152,7 +152,7 @@ def test_a_model_grows(name):
     assert grown.index.n_predicates > old.index.n_predicates
     assert grown.tag(["brand", "new"]) == ["NEW", "LABEL"]
     assert grown.provenance["start"]["sentences"] == len(TRAIN)
-    assert adaptag.evaluate_model(grown, TRAIN).accuracy > 50  # not all forgotten
+    assert grown.evaluate(TRAIN).accuracy > 50  # not all forgotten
 
 
 def test_weights_start_where_the_model_ended():

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from adaptag.training.algorithms import algorithm, algorithms
-from adaptag.training.loop import fit
 from tests.reference.data import random_problem
 from tests.reference.trainers import likelihood, vector
+from tests.unit.making import fit
 
 optimize = pytest.importorskip("scipy.optimize")
 

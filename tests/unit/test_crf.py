@@ -491,7 +491,7 @@ def test_schemes(scheme, rule):
     y = LABELS if scheme == "bio" else [to_bioes(labels) for labels in LABELS]
     X = [[{"w": str(len(word) % 9)} for word in tokens] for tokens in TOKENS]
     free = CRF(random_state=0).fit(X, y)
-    bound = CRF(random_state=0, transitions=scheme).fit(X, y)
+    bound = CRF(random_state=0, legal=scheme).fit(X, y)
     assert violations(y, rule) == []
     assert violations(free.predict(NOISE), rule)
     assert violations(bound.predict(NOISE), rule) == []
@@ -508,7 +508,7 @@ def test_schemes(scheme, rule):
 def test_transitions_that_were_seen():
     y = [["A", "B", "C"], ["A", "B"], ["B", "C"]]
     X = [[{"w": "abc"[k % 3]} for k in range(len(labels))] for labels in y]
-    crf = CRF(random_state=0, transitions="seen").fit(X, y)
+    crf = CRF(random_state=0, legal="seen").fit(X, y)
     seen = {pair for labels in y for pair in itertools.pairwise([None, *labels, None])}
     two_or_three = [line[:k] for line in NOISE for k in (2, 3) if len(line) >= k]
     assert violations(crf.predict(two_or_three), lambda *pair: pair in seen) == []
@@ -519,16 +519,16 @@ def test_transitions_that_were_seen():
 def test_pairs_of_transitions():
     pairs = [("A", "B"), ("B", "A")]
     y = [["A", "B"], ["B"], ["B", "A", "B"]]
-    crf = CRF(random_state=0, transitions=pairs).fit(X, y)
+    crf = CRF(random_state=0, legal=pairs).fit(X, y)
     found = crf.predict(NOISE)
     assert violations(found, lambda a, b: None in (a, b) or a != b) == []
     assert {labels[0] for labels in found} | {labels[-1] for labels in found} == {"A", "B"}
     legal = crf.model_.legal[:2, :2].tolist()
     assert legal == [[0, 1], [1, 0]]
     assert crf.model_.legal[2, :2].tolist() == crf.model_.legal[:2, 2].tolist() == [1, 1]
-    begins = CRF(random_state=0, transitions=[*pairs, (None, "B")]).fit(X[1:], y[1:])
+    begins = CRF(random_state=0, legal=[*pairs, (None, "B")]).fit(X[1:], y[1:])
     assert {labels[0] for labels in begins.predict(NOISE)} == {"B"}
-    ends = CRF(random_state=0, transitions={*pairs, ("B", None)}).fit(X, y)
+    ends = CRF(random_state=0, legal={*pairs, ("B", None)}).fit(X, y)
     assert {labels[-1] for labels in ends.predict(NOISE)} == {"B"}
 
 
@@ -548,16 +548,16 @@ def test_pairs_of_transitions():
 )
 def test_labels_that_are_ruled_out(transitions, y, said):
     with pytest.raises(CorpusError, match=said):
-        CRF(transitions=transitions).fit(X, y)
+        CRF(legal=transitions).fit(X, y)
     if isinstance(transitions, str):
         with pytest.raises(CorpusError, match=said):
-            CRF(transitions=transitions).partial_fit(X, y)
+            CRF(legal=transitions).partial_fit(X, y)
 
 
 def test_unknown_labels_that_the_transitions_leave_room_for():
     pairs = [("A", "B"), ("B", "C"), ("C", "C"), ("C", "D")]  # there is no D
     X = [[{"w": "a"}, {"w": "b"}, {"w": "c"}], [], [{"w": "b"}]]
-    crf = CRF(transitions=pairs, random_state=0).fit(X, [["A", None, "C"], [], ["B"]])
+    crf = CRF(legal=pairs, random_state=0).fit(X, [["A", None, "C"], [], ["B"]])
     assert crf.predict([X[0], X[0] * 2]) == [["A", "B", "C"], ["A", "B", "C", "C", "C", "C"]]
     assert crf.classes_.tolist() == ["A", "B", "C"]
 
@@ -678,17 +678,17 @@ def test_partial_fit_with_partial_labels():
 
 def test_partial_fit_with_transitions():
     X = [[{"w": str(len(word) % 9)} for word in tokens] for tokens in TOKENS]
-    crf = CRF(transitions="bio").partial_fit(X[:40], LABELS[:40]).partial_fit(X[40:], LABELS[40:])
+    crf = CRF(legal="bio").partial_fit(X[:40], LABELS[:40]).partial_fit(X[40:], LABELS[40:])
     assert violations(crf.predict(NOISE), bio) == []
     for wrong in ("seen", [("A", "B")]):
         with pytest.raises(ParameterError, match="transitions must be one of bio, bioes"):
-            CRF(transitions=wrong).partial_fit(X, LABELS)
+            CRF(legal=wrong).partial_fit(X, LABELS)
 
 
 def test_a_part_that_is_wrong_leaves_all_as_it_was():
     X = [[{"w": "a"}, {"w": "b"}]]
     good = X, [["B-X", "I-X"]]
-    crf, expected = CRF(transitions="bio").partial_fit(*good), CRF(transitions="bio")
+    crf, expected = CRF(legal="bio").partial_fit(*good), CRF(legal="bio")
     for wrong in (["B-X", "NOUN"], ["O", "I-X"], ["B-X"]):
         with pytest.raises(AdaptagError):
             crf.partial_fit([[{"new": "1"}, {"new": "2"}]], [wrong])
@@ -708,7 +708,7 @@ def test_what_needs_all_data_has_no_partial_fit():
 
 
 def test_parameters_clone_and_repr():
-    crf = CRF("sgd", sigma=2.0, transitions="bio", parameters={"schedule": "bordes"})
+    crf = CRF("sgd", sigma=2.0, legal="bio", parameters={"schedule": "bordes"})
     assert crf.get_params()["sigma"] == 2.0
     assert clone(crf).get_params() == crf.get_params()
     assert crf.set_params(sigma=3.0).sigma == 3.0

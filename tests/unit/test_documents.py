@@ -11,15 +11,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adaptag.classification.documents import LENGTH, DocumentClassifier, Documents, Scaling
+from adaptag.classification.documents import LENGTH, DocumentClassifier, Scaling
 from adaptag.corpus import documents as module
 from adaptag.corpus import text as text_module
-from adaptag.corpus.documents import DocumentFormat, parse, read_documents, read_parts, tokenise
+from adaptag.corpus.documents import (
+    Documents,
+    parse,
+    read_documents,
+    read_parts,
+    resolve_format,
+    tokenise,
+)
+from adaptag.corpus.settings import FORMATS, DocumentFormat
 from adaptag.decoding.model import Model
 from adaptag.errors import CorpusError, ModelError, ParameterError
 
-SVMLIGHT, COUNTS = DocumentFormat("svmlight"), DocumentFormat("counts")
-WORDS = DocumentFormat("text", bigrams=False, binary=False)
+SVMLIGHT, COUNTS = DocumentFormat(format="svmlight"), DocumentFormat(format="counts")
+WORDS = DocumentFormat(format="text", bigrams=False, binary=False)
 names = st.text(
     st.characters(exclude_characters=" \t\r\n\0", exclude_categories=["Cs"]), min_size=1, max_size=8
 )
@@ -67,7 +75,7 @@ def test_zeros_are_left_out():
 
 
 def test_binary_values():
-    corpus = parse(["a 1:7 2:-3 3:0"], DocumentFormat("svmlight", binary=True))
+    corpus = parse(["a 1:7 2:-3 3:0"], DocumentFormat(format="svmlight", binary=True))
     assert content(corpus) == [("a", [("1", 1), ("2", 1)])]
 
 
@@ -147,9 +155,9 @@ def test_text():
         ("pos", [("good", 2), (",", 1), ("\\", 1), (":", 1), ("book", 1), ("x", 1)]),
         ("sci fi", []),
     ]
-    both = parse(["a\tx y x y"], DocumentFormat("text", binary=False))
+    both = parse(["a\tx y x y"], DocumentFormat(format="text", binary=False))
     assert content(both) == [("a", [("x", 2), ("y", 2), ("x y", 2), ("y x", 1)])]
-    binary = parse(["a\tx y x y"], DocumentFormat("text", binary=True))
+    binary = parse(["a\tx y x y"], DocumentFormat(format="text", binary=True))
     assert content(binary) == [("a", [("x", 1), ("y", 1), ("x y", 1), ("y x", 1)])]
 
 
@@ -180,16 +188,19 @@ def test_text_without_labels():
     ],
 )
 def test_the_first_line_tells_the_format(first, name):
-    found = DocumentFormat().settled(["\n", "# a comment\n", first + "\n"], "f")
-    assert (found.name, found.binary) == (name, name == "text")
-    assert DocumentFormat(binary=not found.binary).settled([first], "f").binary is not found.binary
+    found = resolve_format(DocumentFormat(), ["\n", "# a comment\n", first + "\n"], "f")
+    assert (found.format, found.binary) == (name, name == "text")
+    assert (
+        resolve_format(DocumentFormat(binary=not found.binary), [first], "f").binary
+        is not found.binary
+    )
 
 
 def test_no_format():
     with pytest.raises(CorpusError, match=r"^f:3: the line is in none of the formats svmlight"):
-        DocumentFormat().settled(["\n", "\n", "hello world\n"], "f")
-    with pytest.raises(ParameterError, match="unknown format 'svm'; allowed: auto, counts, "):
-        DocumentFormat("svm")
+        resolve_format(DocumentFormat(), ["\n", "\n", "hello world\n"], "f")
+    with pytest.raises(ParameterError, match="format is 'svm'; allowed: auto, svmlight"):
+        DocumentFormat(format="svm").check()
 
 
 @pytest.mark.parametrize("block", [3, 1 << 20])
@@ -212,7 +223,7 @@ def test_files(tmp_path, monkeypatch, form, block):
         }
         path.write_bytes(change.get(form, bytes)(data))
     corpus, written = read_documents(path, DocumentFormat())
-    assert written == DocumentFormat("svmlight", binary=False)
+    assert written == DocumentFormat(format="svmlight", binary=False)
     assert content(corpus) == [
         ("+1", [("1", 2), ("2", 3)]),
         ("-1", [("3", 1.5)]),
@@ -256,7 +267,7 @@ def test_errors_say_where_and_what(tmp_path, name, line, message):
     good = {"svmlight": "1 1:1", "counts": "a:1 #label#:x", "text": "a\tb"}[name]
     (tmp_path / "f").write_text(f"{good}\n\n{line}\n{good}\n")
     with pytest.raises(CorpusError) as caught:
-        read_documents(tmp_path / "f", DocumentFormat(name))
+        read_documents(tmp_path / "f", DocumentFormat(format=name))
     assert str(caught.value).startswith(f"{tmp_path}/f:3: {message}")
 
 
@@ -277,13 +288,13 @@ def test_files_that_hold_no_documents(tmp_path, data, message):
 
 @given(
     st.text(st.characters(exclude_characters="\n", exclude_categories=["Cs"]), max_size=60),
-    st.sampled_from(module.FORMATS),
+    st.sampled_from(FORMATS),
     st.booleans(),
 )
 def test_any_line_is_read_or_refused(line, name, labelled):
     message = ""
     try:
-        corpus = parse([line], DocumentFormat(name), "f", labelled=labelled)
+        corpus = parse([line], DocumentFormat(format=name), "f", labelled=labelled)
         assert np.isfinite(corpus.values).all()
         assert len(corpus) == len(corpus.labels) <= 1
     except CorpusError as error:
@@ -339,10 +350,10 @@ def test_the_scale_of_the_data_does_not_matter():
 
 
 def altered(trained, **changes):
-    documents = {**trained.model.provenance["documents"], **changes}
+    documents = {**trained.model.configuration["documents"], **changes}
     told = {key: value for key, value in documents.items() if value is not None}
     model = trained.model
-    return Model(model.labels, model.index, model.weights, {"documents": told})
+    return Model(model.labels, model.index, model.weights, configuration={"documents": told})
 
 
 @pytest.mark.parametrize(

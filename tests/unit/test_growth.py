@@ -16,13 +16,14 @@ from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.dataset.encoded import Dataset
 from adaptag.errors import CorpusError, ModelError, ParameterError
-from adaptag.features.index import TENSORS, FeatureIndex
+from adaptag.features.index import TENSORS
 from adaptag.features.template import Template, presets
 from adaptag.model.growth import transplant, transplant_state
 from tests.property.test_features import SENTENCES, TEMPLATES, build, expected, named
 from tests.reference import template as oracle
 from tests.reference.crf import Weights
 from tests.reference.data import Problem
+from tests.unit.making import grow, index_of
 
 FAST = settings(deadline=None, max_examples=100)
 CUTOFFS = st.integers(1, 3)
@@ -105,8 +106,8 @@ def assert_same_encoding(found, wanted):
 @given(CASES, CUTOFFS)
 def test_growing_with_the_same_corpus_changes_nothing(case, cutoff):
     template, corpus, _ = case
-    index, encoded = FeatureIndex.build(corpus, template, cutoff)
-    grown, again = index.grow(corpus, cutoff)
+    index, encoded = index_of(corpus, template, cutoff)
+    grown, again = grow(index, corpus, cutoff)
     assert_same_index(grown, index)
     assert_same_encoding(again, encoded)
     assert (again.values is None) == (encoded.values is None)
@@ -116,7 +117,7 @@ def test_growing_with_the_same_corpus_changes_nothing(case, cutoff):
 @given(CASES, CUTOFFS)
 def test_the_core_finds_all_numbers_again(case, cutoff):
     template, corpus, _ = case
-    index, _ = FeatureIndex.build(corpus, template, cutoff)
+    index, _ = index_of(corpus, template, cutoff)
     tables = ["vocabulary_bytes", "vocabulary_offsets", "derived", "keys"]
     found = core.IndexBuilder(
         template.program(), *(index.tensors[name] for name in tables), index.n_of_kind
@@ -142,7 +143,7 @@ def test_the_core_finds_all_numbers_again(case, cutoff):
 def test_without_new_predicates_the_index_stays(new, cutoff):
     index, _ = build("U:%lower[0,0]\n*:%suffix1[0,0]\nB", [["the", "The", "E"]])
     before = {name: tensor.copy() for name, tensor in index.tensors.items()}
-    grown, encoded = index.grow(columns(new), cutoff)
+    grown, encoded = grow(index, columns(new), cutoff)
     assert_same_index(grown, replace(index, tensors=before))
     assert_same_encoding(encoded, index.encode(columns(new)))
 
@@ -154,7 +155,7 @@ def test_without_new_predicates_the_index_stays(new, cutoff):
 @given(TEMPLATES, SENTENCES, SENTENCES, CUTOFFS, CUTOFFS)
 def test_new_predicates_follow_the_old_ones_of_their_kind(template, old, new, before, cutoff):
     index, _ = build(template, old, before)
-    grown, encoded = index.grow(columns(new), cutoff)
+    grown, encoded = grow(index, columns(new), cutoff)
     counts = oracle.counts(template, new)
     added = []
     for was, now in zip(by_kind(index), by_kind(grown), strict=True):
@@ -169,7 +170,7 @@ def test_new_predicates_follow_the_old_ones_of_their_kind(template, old, new, be
 
 def test_old_predicates_keep_their_order_however_often_they_now_occur():
     index, _ = build("U:%x[0,0]", [["a", "a", "a", "b", "b", "c"]])
-    grown, encoded = index.grow(columns([["d", "e", "e", "c", "c", "c", "c"]]), 2)
+    grown, encoded = grow(index, columns([["d", "e", "e", "c", "c", "c", "c"]]), 2)
     assert names(grown) == ["U:a", "U:b", "U:c", "U:e"]
     assert encoded.predicates.tolist() == [3, 3, 2, 2, 2, 2]
 
@@ -178,8 +179,8 @@ def test_old_predicates_keep_their_order_however_often_they_now_occur():
 @given(CASES, CUTOFFS, CUTOFFS)
 def test_old_data_keeps_its_predicates_under_their_new_numbers(case, before, cutoff):
     template, old, new = case
-    index, _ = FeatureIndex.build(old, template, before)
-    grown, encoded = index.grow(new, cutoff)
+    index, _ = index_of(old, template, before)
+    grown, encoded = grow(index, new, cutoff)
     assert_same_encoding(grown.encode(new), encoded)
     was, now = index.encode(old), grown.encode(old)
     place = places(index, grown)
@@ -193,22 +194,22 @@ def test_old_data_keeps_its_predicates_under_their_new_numbers(case, before, cut
 @FAST
 @given(TEMPLATES.map(Template), SENTENCES, SENTENCES, SENTENCES)
 def test_growing_twice(template, first, second, third):
-    index, _ = FeatureIndex.build(columns(first), template)
-    once, _ = index.grow(columns(second))
-    twice, encoded = once.grow(columns(third))
+    index, _ = index_of(columns(first), template)
+    once, _ = grow(index, columns(second))
+    twice, encoded = grow(once, columns(third))
     assert np.array_equal(places(once, twice)[places(index, once)], places(index, twice))
     assert [now[: len(was)] for was, now in zip(by_kind(once), by_kind(twice), strict=True)] == (
         by_kind(once)
     )
-    whole, _ = FeatureIndex.build(columns([*first, *second, *third]), template)
+    whole, _ = index_of(columns([*first, *second, *third]), template)
     assert sorted(names(twice)) == sorted(names(whole))
     assert named(twice, encoded) == named(whole, whole.encode(columns(third)))
 
 
 def test_attributes_grow():
-    index, _ = FeatureIndex.build(attributes([[[("a", 1), ("b", 2)]]]), Template.for_attributes())
+    index, _ = index_of(attributes([[[("a", 1), ("b", 2)]]]), Template.for_attributes())
     new = attributes([[[("c", 0.5), ("b", -1)], [("c", 1), ("d", 3)], [("d", 1), ("d", 2)]]])
-    grown, encoded = index.grow(new, 2)
+    grown, encoded = grow(index, new, 2)
     assert by_kind(grown) == [["a", "b", "d", "c"], [], ["B"]]
     assert encoded.positions.tolist() == [0, 2, 5, 8]
     assert encoded.predicates.tolist() == [3, 1, 3, 2, 4, 2, 2, 4]
@@ -220,8 +221,8 @@ def test_presets_grow(preset):
     template = Template.load(preset, 3)
     old = [[("The", "D", "x"), ("cat", "N", "y")]]
     new = [[("A", "D", "x"), ("dog", "N", "x"), ("Sat", "V", "z")]]
-    index, _ = FeatureIndex.build(columns(old), template)
-    grown, encoded = index.grow(columns(new))
+    index, _ = index_of(columns(old), template)
+    grown, encoded = grow(index, columns(new))
     assert sorted(names(grown)) == sorted(oracle.counts(template.text, old + new))
     assert named(grown, encoded) == expected(template.text, new)
 
@@ -229,7 +230,7 @@ def test_presets_grow(preset):
 def test_many_predicates_are_told_apart():
     words = [f"w{k}" for k in range(200_000)]
     index, _ = build("U:%x[0,0]", [words[:150_000]])
-    grown, encoded = index.grow(columns([words]))
+    grown, encoded = grow(index, columns([words]))
     assert grown.n_of_kind == (200_000, 0, 0)
     assert [grown.name(p) for p in encoded.predicates[::9999]] == [f"U:{w}" for w in words[::9999]]
     assert np.array_equal(places(index, grown), np.arange(150_000))
@@ -293,10 +294,10 @@ def test_data_that_does_not_fit(trained, given, message):
 
 def test_an_index_needs_no_label():
     index, _ = build("U:%x[0,1]", [[("a", "b")]])
-    grown, _ = index.grow(columns([[("a", "c")]]))
+    grown, _ = grow(index, columns([[("a", "c")]]))
     assert names(grown) == ["U:b", "U:c"]
     with pytest.raises(CorpusError, match=r"^f:2: 1 columns; the model's template needs 2$"):
-        index.grow(ALONE)
+        grow(index, ALONE)
 
 
 @pytest.mark.parametrize("template", ["U:%x[0,0]\nB", "*:%lower[0,0]", "B"])
@@ -304,7 +305,7 @@ def test_an_index_can_start_empty(template):
     index, encoded = build(template, [])
     assert (index.n_predicates, len(encoded.positions)) == (0, 1)
     sentences = [["a", "b"]]
-    grown, encoded = index.grow(columns(sentences))
+    grown, encoded = grow(index, columns(sentences))
     fresh, wanted = build(template, sentences)
     assert names(grown) == names(fresh)
     assert_same_encoding(encoded, wanted)
@@ -409,9 +410,9 @@ def grown_model(model, index, labels=()):
 @given(CASES, CUTOFFS, st.integers(1, 9), SEEDS)
 def test_a_grown_model_judges_old_data_as_before(case, cutoff, n_labels, seed):
     template, old, new = case
-    index, _ = FeatureIndex.build(old, template, cutoff)
+    index, _ = index_of(old, template, cutoff)
     model = random_model(index, n_labels, seed)
-    grown = grown_model(model, index.grow(new)[0])
+    grown = grown_model(model, grow(index, new)[0])
     for corpus in (old, new):
         assert np.array_equal(grown.tag_corpus(corpus), model.tag_corpus(corpus))
         assert np.array_equal(grown.marginals_corpus(corpus), model.marginals_corpus(corpus))
@@ -429,7 +430,7 @@ def test_among_the_old_labels_a_grown_model_chooses_as_before(
 ):
     index, _ = build(template, old)
     model = random_model(index, n_labels, seed)
-    grown = grown_model(model, index.grow(columns(new))[0], [f"N{k}" for k in range(n_new)])
+    grown = grown_model(model, grow(index, columns(new))[0], [f"N{k}" for k in range(n_new)])
     for sentence in old:
         allowed = [model.labels] * len(sentence)
         ours = grown.marginals(sentence, allowed=allowed)
@@ -449,7 +450,7 @@ def test_a_grown_model_is_a_model_like_any_other(tmp_path):
     loaded = adaptag.Model.from_bytes(grown.to_bytes())
     assert loaded.labels == ("D", "N", "P", "V")
     assert loaded.tag_all(sentences) == model.tag_all(sentences) == labels
-    assert_same_index(loaded.index.grow(columns(sentences))[0], loaded.index)
+    assert_same_index(grow(loaded.index, columns(sentences))[0], loaded.index)
 
 
 # ---- damage ---------------------------------------------------------------------------------
@@ -514,7 +515,7 @@ FIT = "index: keys and numbers of predicates do not fit together"
 )
 def test_damaged_tables_are_refused(index, message):
     with pytest.raises(ModelError) as caught:
-        index.grow(NEW)
+        grow(index, NEW)
     assert str(caught.value) == f"malformed feature index: {message}"
 
 
@@ -528,7 +529,7 @@ def test_any_damage_is_refused_or_harmless(name, changes):
     for place, value in changes:
         tensor.flat[place % tensor.size] = value & np.iinfo(tensor.dtype).max
     try:
-        grown, encoded = damaged(**{name: tensor}).grow(NEW)
+        grown, encoded = grow(damaged(**{name: tensor}), NEW)
     except ModelError:
         return
     layout = core.Layout(2, *grown.n_of_kind)

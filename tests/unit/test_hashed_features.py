@@ -11,8 +11,9 @@ from adaptag.corpus.columns import ColumnCorpus
 from adaptag.dataset.encoded import Dataset
 from adaptag.errors import ParameterError
 from adaptag.features.index import FeatureIndex
+from adaptag.features.settings import FeatureSettings
 from adaptag.features.template import Template
-from adaptag.training.loop import fit
+from tests.unit.making import fit, grow, index_of
 
 SENTENCES = [["the", "cat", "sat"], ["a", "dog", "sat", "down"]]
 TEMPLATE = Template("U0:%x[0,0]\nU1:%x[-1,0]/%x[0,0]\nU2:%suffix2[0,0]\n*3:%lower[0,0]\nB")
@@ -32,13 +33,13 @@ def test_sizes():
 
 @pytest.mark.parametrize("bits", [0, 31])
 def test_bits_out_of_range(bits):
-    with pytest.raises(ParameterError, match=f"hash_bits is {bits}; allowed: 1 to 30"):
-        FeatureIndex.hashed(TEMPLATE, bits)
+    with pytest.raises(ParameterError, match=rf"hash_bits is {bits}; allowed: integer \[1, 30\]"):
+        index_of(corpus(), TEMPLATE, hash_bits=bits)
 
 
 def test_with_many_bits_it_is_the_index_under_other_numbers():
     """As many predicates at each token, equal where those of an index are equal."""
-    built, with_tables = FeatureIndex.build(corpus(), TEMPLATE)
+    built, with_tables = index_of(corpus(), TEMPLATE)
     hashed = FeatureIndex.hashed(TEMPLATE, 20)
     encoded = hashed.encode(corpus())
     assert (encoded.positions == with_tables.positions).all()
@@ -69,7 +70,9 @@ def test_numbers_do_not_depend_on_what_came_before():
 
 def test_a_model_is_saved_and_loaded(tmp_path):
     data = [[(word, word.upper()) for word in s] for s in SENTENCES]
-    dataset = Dataset.build(ColumnCorpus.from_sentences(data), TEMPLATE, hash_bits=8)
+    dataset = Dataset.build(
+        ColumnCorpus.from_sentences(data), FeatureSettings(template=TEMPLATE, hash_bits=8)
+    )
     weights = fit(dataset, passes=5).weights
     model = adaptag.Model(dataset.label_names, dataset.index, weights)
     model.save(tmp_path / "m")
@@ -82,9 +85,9 @@ def test_a_model_is_saved_and_loaded(tmp_path):
 
 def test_growing_changes_nothing():
     hashed = FeatureIndex.hashed(TEMPLATE, 8)
-    grown, encoded = hashed.grow(corpus())
+    grown, encoded = grow(hashed, corpus())
     assert grown is hashed
     assert grown.extends(hashed)
     assert not grown.extends(FeatureIndex.hashed(TEMPLATE, 9))
-    assert not grown.extends(FeatureIndex.build(corpus(), TEMPLATE)[0])
+    assert not grown.extends(index_of(corpus(), TEMPLATE)[0])
     np.testing.assert_array_equal(encoded.predicates, hashed.encode(corpus()).predicates)

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from adaptag.training.batch import Objective
-from adaptag.training.loop import fit
 from tests.reference.crf import BruteForce, constrained, loss_and_gradient, scores
+from tests.unit.making import fit
 from tests.unit.trainer_cases import (
     FIRMEST,
     ONLINE,

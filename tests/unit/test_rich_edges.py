@@ -15,12 +15,13 @@ from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.dataset.encoded import Dataset
 from adaptag.errors import ModelError, ParameterError
-from adaptag.features.index import EdgeLimit, FeatureIndex
+from adaptag.features.index import FeatureIndex
 from adaptag.features.template import Template
 from tests.property.test_features import SENTENCES, TEMPLATES, expected, named
 from tests.reference import crf
 from tests.reference import template as oracle
 from tests.reference.data import Problem, random_problem
+from tests.unit.making import Edges, grow, index_of
 from tests.unit.test_growth import attributes, by_kind, columns, names, places
 from tests.unit.trainer_cases import ONLINE, batched, check, orders
 
@@ -29,11 +30,11 @@ PLAIN = "U0:%x[0,0]\n\n# Uncommented\nU1:%x[-1,0]/%x[0,0]\nB\nB:%lower[0,0]\n"
 RICH = "*0:%x[0,0]\n\n# Uncommented\n*1:%x[-1,0]/%x[0,0]\nB\nB:%lower[0,0]\n"
 DATA = [["The", "cat", "sat"], ["the", "cat", "the", "dog"], ["A", "dog", "sat"], ["sat"]]
 LABELS = [["D", "N", "V"], ["D", "N", "D", "N"], ["D", "N", "V"], ["V"]]
-LIMITS = st.builds(EdgeLimit, st.integers(1, 4), st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]))
+LIMITS = st.builds(Edges, st.integers(1, 4), st.sampled_from([0.0, 0.2, 0.5, 0.9, 1.0]))
 
 
-def limited(template, sentences, cutoff=1, edges=EdgeLimit()):  # noqa: B008
-    return FeatureIndex.build(columns(sentences), Template(template), cutoff, edges)
+def limited(template, sentences, cutoff=1, edges=Edges()):  # noqa: B008
+    return index_of(columns(sentences), Template(template), cutoff, edges)
 
 
 def kinds(index, encoded):
@@ -116,14 +117,14 @@ def test_new_data_is_encoded_like_training_data(template, sentences, others, cut
 def test_limits_by_hand():
     sentences = [["a", "a", "a", "a", "b", "b", "b", "c", "c", "d"]]
     for edges, rich in [
-        (EdgeLimit(), "abcd"),
-        (EdgeLimit(2), "abc"),
-        (EdgeLimit(3), "ab"),
-        (EdgeLimit(9), ""),
-        (EdgeLimit(share=0.5), "ab"),
-        (EdgeLimit(share=0.3), "a"),
-        (EdgeLimit(share=0), ""),
-        (EdgeLimit(4, 0.75), "a"),
+        (Edges(), "abcd"),
+        (Edges(2), "abc"),
+        (Edges(3), "ab"),
+        (Edges(9), ""),
+        (Edges(share=0.5), "ab"),
+        (Edges(share=0.3), "a"),
+        (Edges(share=0), ""),
+        (Edges(4, 0.75), "a"),
     ]:
         index, _ = limited("*:%x[0,0]", sentences, 1, edges)
         assert by_kind(index)[1] == [f"*:{x}" for x in rich]
@@ -131,7 +132,7 @@ def test_limits_by_hand():
 
 
 def test_features_as_frequent_as_the_last_of_the_share_have_edge_weights_too():
-    index, _ = limited("*:%x[0,0]", [["a", "a", "b", "c"]], 1, EdgeLimit(share=0.67))
+    index, _ = limited("*:%x[0,0]", [["a", "a", "b", "c"]], 1, Edges(share=0.67))
     assert by_kind(index)[1] == ["*:a", "*:b", "*:c"]
 
 
@@ -146,7 +147,7 @@ def test_features_as_frequent_as_the_last_of_the_share_have_edge_weights_too():
 )
 def test_wrong_limits(given, message):
     with pytest.raises(ParameterError, match=f"^{message}$"):
-        EdgeLimit(**given)
+        Edges(**given)
 
 
 # ---- training -------------------------------------------------------------------------------
@@ -166,7 +167,7 @@ def test_limits_reach_training():
     )
     assert by_kind(found.index)[1] == ["*0:sat"]
     found = adaptag.train(DATA, LABELS, template=Template(RICH), edge_share=0.3, cutoff=2, passes=1)
-    limit = EdgeLimit(share=0.3)
+    limit = Edges(share=0.3)
     assert set(by_kind(found.index)[1]) == wanted_rich(
         RICH, [[(w,) for w in s] for s in DATA], 2, limit
     )
@@ -274,7 +275,7 @@ def test_training_equals_the_oracle_where_some_are_shared(name, kinds):
 @given(TEMPLATES, SENTENCES, SENTENCES, LIMITS, LIMITS)
 def test_old_predicates_keep_their_kind_and_place(template, old, new, before, limit):
     index, _ = limited(template, old, 1, before)
-    grown, encoded = index.grow(columns(new), 1, limit)
+    grown, encoded = grow(index, columns(new), 1, limit)
     known = set(names(index))
     for was, now in zip(by_kind(index), by_kind(grown), strict=True):
         assert now[: len(was)] == was
@@ -287,9 +288,9 @@ def test_old_predicates_keep_their_kind_and_place(template, old, new, before, li
 
 
 def test_the_limit_of_growth_is_that_of_new_features():
-    index, _ = limited("*:%x[0,0]", [["a", "d", "d"]], 1, EdgeLimit(2))
+    index, _ = limited("*:%x[0,0]", [["a", "d", "d"]], 1, Edges(2))
     assert by_kind(index) == [["*:a"], ["*:d"], []]
-    grown, _ = index.grow(columns([["b", "b", "b", "c", "a", "a", "a"]]), 1, EdgeLimit(3))
+    grown, _ = grow(index, columns([["b", "b", "b", "c", "a", "a", "a"]]), 1, Edges(3))
     assert by_kind(grown) == [["*:a", "*:c"], ["*:d", "*:b"], []]
 
 
@@ -339,11 +340,9 @@ FILE = b"X\ta\tb:2\nY\ta\tc:0.5\n\nX\ta\tb:3\nY\td\n"
 
 def test_attributes_have_edge_weights():
     corpus = AttributeCorpus.from_bytes(FILE, "f")
-    index, encoded = FeatureIndex.build(corpus, Template.for_attributes().rich())
+    index, encoded = index_of(corpus, Template.for_attributes().rich())
     assert by_kind(index) == [[], ["a", "b", "c", "d"], ["B"]]
-    index, encoded = FeatureIndex.build(
-        corpus, Template.for_attributes().rich(), edges=EdgeLimit(2)
-    )
+    index, encoded = index_of(corpus, Template.for_attributes().rich(), edges=Edges(2))
     assert by_kind(index) == [["c", "d"], ["a", "b"], ["B"]]
     assert_kinds_ascend(index, encoded)
     named_pairs = [[(index.name(p), v) for p, v in position] for position in pairs(encoded)]
@@ -371,7 +370,7 @@ def test_attributes_have_edge_weights():
 )
 def test_values_stay_with_their_attributes(sentences, limit):
     corpus = attributes(sentences)
-    index, encoded = FeatureIndex.build(corpus, Template.for_attributes().rich(), 1, limit)
+    index, encoded = index_of(corpus, Template.for_attributes().rich(), 1, limit)
     assert_kinds_ascend(index, encoded)
     for found in (encoded, index.encode(corpus)):
         named_pairs = [
@@ -414,12 +413,12 @@ def test_models_and_datasets_come_back(tmp_path, limit):
 
 def test_a_star_line_may_stand_among_node_predicates_but_no_other():
     """A rare feature of a * line has node weights only: such an index can grow."""
-    index, _ = limited("*:%x[0,0]\nU:%x[1,0]", [["a", "b", "b"]], 1, EdgeLimit(2))
+    index, _ = limited("*:%x[0,0]\nU:%x[1,0]", [["a", "b", "b"]], 1, Edges(2))
     assert set(by_kind(index)[0]) == {"*:a", "U:b", "U:_B+1"}
-    grown, _ = index.grow(columns([["a", "c"]]))
+    grown, _ = grow(index, columns([["a", "c"]]))
     assert "*:a" in by_kind(grown)[0]
     assert "*:c" in by_kind(grown)[1]
     node, both, edge = index.n_of_kind
     wrong = FeatureIndex(index.template, (0, both + node, edge), index.tensors)
     with pytest.raises(ModelError, match="template line is out of range"):
-        wrong.grow(ColumnCorpus.from_sentences([["a"]]))
+        grow(wrong, ColumnCorpus.from_sentences([["a"]]))

@@ -9,9 +9,9 @@ import pytest
 
 from adaptag.training.algorithms import algorithm
 from adaptag.training.batch import Objective
-from adaptag.training.loop import fit
 from adaptag.training.online import Trainer
 from tests.reference.data import Problem
+from tests.unit.making import fit
 from tests.unit.trainer_cases import (
     FIRMEST,
     ONLINE,

@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from adaptag.corpus import text as text_module
-from adaptag.features.characters import CharacterFeatures
-from adaptag.features.index import EdgeLimit
 from adaptag.segmentation.segmenter import Segmenter
 from tests.conftest import Done
+from tests.unit.making import Edges, characters
 from tests.unit.test_segmenter import TEXT
 
 PLAIN = "我们在北京。\n他 在　大学\r\n\n我喜欢学生"
@@ -59,7 +58,7 @@ def test_options_reach_training(cli):
     assert done.code == 0
     found = Segmenter.load("m")
     assert found.tags == "bmes"
-    assert found.index.features == CharacterFeatures("width", 2, 1, EdgeLimit(3, 0.5))
+    assert found.index.features == characters("width", 2, 1, Edges(3, 0.5))
     origin = found.provenance
     assert (origin["algorithm"], origin["seed"], len(origin["passes"])) == ("sgd", 7, 2)
     assert origin["parameters"]["rate"] == 0.05

@@ -16,8 +16,7 @@ import pytest
 import adaptag
 from adaptag.corpus.segmented import TAG_SETS, SegmentedCorpus, tag_names
 from adaptag.errors import AdaptagError, CorpusError, FileError, ModelError, ParameterError
-from adaptag.features.characters import CharacterFeatures, CharacterIndex
-from adaptag.features.index import EdgeLimit
+from adaptag.features.characters import CharacterIndex
 from adaptag.segmentation.dictionary import FORCE, WEIGHTS, UserDictionary
 from adaptag.segmentation.new_words import WEIGHT, may_be_new
 from adaptag.segmentation.segmenter import Segmenter, Word
@@ -25,6 +24,7 @@ from adaptag.storage.tensors import tensors_from_buffer, write_tensors
 from tests.reference import crf
 from tests.reference import segmentation as oracle
 from tests.reference.data import Problem
+from tests.unit.making import Edges, characters
 from tests.unit.test_character_features import random_sentences, without_empty
 
 TEXT = """我们 在 北京 学习 汉语
@@ -56,7 +56,7 @@ def segmenter(trained):
 def random_segmenter(seed, tags="bie", *, scale=1.0, **features):
     train = without_empty(random_sentences(seed, LETTERS, n=20, longest=4))
     given = {"fold": "none", "word_cutoff": 1} | features
-    index = CharacterIndex.build(SegmentedCorpus.from_sentences(train), CharacterFeatures(**given))
+    index = CharacterIndex.build(SegmentedCorpus.from_sentences(train), characters(**given))
     found = Segmenter.of(tags, index, np.zeros(0, np.float32))
     rng = np.random.default_rng(seed)
     weights = rng.normal(0, scale, found.layout.n_weights).astype(np.float32)
@@ -98,9 +98,9 @@ def assert_agrees(segmenter, text, cuts):
 
 
 @tag_sets
-@pytest.mark.parametrize("edges", [None, EdgeLimit(), EdgeLimit(2, 0.5)])
+@pytest.mark.parametrize("edges", [None, Edges(), Edges(2, 0.5)])
 def test_training_data_is_learnt(tags, edges):
-    found = Segmenter.train(TRAIN, tags=tags, features=CharacterFeatures(edges=edges), passes=20)
+    found = Segmenter.train(TRAIN, tags=tags, features=characters(edges=edges), passes=20)
     assert found.cut_all("".join(words) for words in TRAIN) == TRAIN
     assert found.evaluate(TRAIN).f1 == 100
     assert all(w.probability > 0.5 for words in TRAIN for w in found.words("".join(words)))
@@ -218,7 +218,7 @@ def test_bad_segmented_text(tmp_path):
 @tag_sets
 @pytest.mark.parametrize("seed", range(4))
 def test_words_are_those_of_brute_force(tags, seed):
-    edges = [EdgeLimit(), None, EdgeLimit(4), EdgeLimit(1, 0.3)][seed]
+    edges = [Edges(), None, Edges(4), Edges(1, 0.3)][seed]
     segmenter = random_segmenter(seed, tags, edges=edges)
     for length in range(1, 8):
         text = random_text([seed, length], length, LETTERS + "新")
@@ -399,7 +399,7 @@ def test_words_too_rare_for_features_are_preferred_a_little():
 
 def test_without_word_features_rare_words_are_nothing():
     train = [["我们", "在", "大上海"], ["我", "在", "上海"]]
-    segmenter = Segmenter.train(train, features=CharacterFeatures(word_cutoff=0), passes=1)
+    segmenter = Segmenter.train(train, features=characters(word_cutoff=0), passes=1)
     assert len(segmenter.index.rare_words(1.0)) == 0
     assert "大上海" in segmenter.lexicon
 
@@ -460,7 +460,7 @@ def test_words_of_characters_never_seen(segmenter):
     ("fold", "found"), [("none", ["ＡＢ1"]), ("width", ["ＡＢ1", "AB１"]), ("types", ...)]
 )
 def test_words_are_found_folded(fold, found):
-    segmenter = Segmenter.train(TRAIN, features=CharacterFeatures(fold=fold), passes=3)
+    segmenter = Segmenter.train(TRAIN, features=characters(fold=fold), passes=3)
     segmenter.dictionary.add("ＡＢ1", FORCE)
     for word in ("ＡＢ1", "AB１", "xy9"):
         is_there = found is ... or word in found
@@ -570,7 +570,7 @@ def finder():
     """Knows words of two characters between words of one."""
     pairs = ["北京", "上海", "南宁", "西安", "天津", "重庆", "长沙", "武汉"]
     sentences = [[a, b, c] for b in pairs for a, c in itertools.product("我他", "去来")]
-    return Segmenter.train(sentences, features=CharacterFeatures(word_cutoff=1), passes=10)
+    return Segmenter.train(sentences, features=characters(word_cutoff=1), passes=10)
 
 
 def test_new_words_are_found(finder):
@@ -704,9 +704,9 @@ def assert_same(found, wanted):
     ],
     ids=["bytes", "file", "verified", "pickle", "deepcopy", "bytes of a file"],
 )
-@pytest.mark.parametrize("edges", [None, EdgeLimit(2, 0.5)])
+@pytest.mark.parametrize("edges", [None, Edges(2, 0.5)])
 def test_a_segmenter_comes_back_bit_by_bit(tmp_path, copied, edges):
-    features = CharacterFeatures("width", 1, 2, edges)
+    features = characters("width", 1, 2, edges)
     wanted = Segmenter.train(TRAIN, tags="bmes", features=features, passes=2)
     assert_same(copied(wanted, tmp_path / "m"), wanted)
 

@@ -13,10 +13,10 @@ from adaptag import StreamTrainer
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.errors import ModelError, ParameterError
 from adaptag.features.growing import GrowingIndex
-from adaptag.features.index import FeatureIndex
 from adaptag.features.template import Template
 from adaptag.training.algorithms import algorithms
 from adaptag.training.online import Trainer
+from tests.unit.making import grow, index_of
 from tests.unit.test_growth import CASES, by_kind, values
 
 STREAMED = [name for name, a in algorithms().items() if a.online and not a.looks_ahead]
@@ -57,7 +57,7 @@ def test_a_growing_index_finds_what_a_built_one_finds(case):
         assert (found.positions == expected.positions).all()
         assert numbers.tolist() == expected.predicates.tolist()
         assert values(found).tolist() == values(expected).tolist()
-    built = FeatureIndex.build(first, template)[0].grow(second)[0]
+    built = grow(index_of(first, template)[0], second)[0]
     assert [set(names) for names in by_kind(index)] == [set(names) for names in by_kind(built)]
 
 

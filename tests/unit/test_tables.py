@@ -228,13 +228,13 @@ def test_training_and_scoring_take_tables(library):
     inside = [list(zip(*pair, strict=True)) for pair in pairs]
     same = adaptag.train(inside, dev=inside, passes=3)
     np.testing.assert_array_equal(model.weights, same.weights)
-    assert adaptag.evaluate_model(model, table).score == 100
+    assert model.evaluate(table).score == 100
     apart = adaptag.train(table, POS, passes=1)
     assert sorted(apart.labels) == ["x", "y", "z"]
 
 
 def test_a_table_without_rows_is_refused():
-    with pytest.raises(ParameterError, match="no sentence"):
+    with pytest.raises(CorpusError, match="no sentence"):
         adaptag.encode(pd.DataFrame({"tokens": [], "tags": []}))
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from adaptag.errors import ParameterError
-from adaptag.training import loop
-from adaptag.training.loop import fit
+from adaptag.training import job
 from tests.reference.data import Problem, random_problem
+from tests.unit.making import fit
 from tests.unit.trainer_cases import (
     CASES,
     LIKELIHOOD,
@@ -111,8 +111,8 @@ def test_how_often_callbacks_hear_changes_no_bit(name, batch, monkeypatch):
     problem = random_problem(6, 4, n_sentences=31)
     given = accepted(name, {"batch": batch})
     results = []
-    for tokens in (1, 20, loop.SLICE_TOKENS):
-        monkeypatch.setattr(loop, "SLICE_TOKENS", tokens)
+    for tokens in (1, 20, job.SLICE_TOKENS):
+        monkeypatch.setattr(job, "SLICE_TOKENS", tokens)
         results.append(fit(problem.dataset, algorithm_name=name, parameters=given, passes=2))
     assert len({result.weights.tobytes() for result in results}) == 1
 

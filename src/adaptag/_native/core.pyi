@@ -11,6 +11,9 @@ _Cells: TypeAlias = NDArray[np.uint32]
 _Offsets: TypeAlias = NDArray[np.int64]
 _Token: TypeAlias = str | Sequence[str]
 
+class InputError(ValueError): ...
+class NoPathError(ValueError): ...
+
 def read_columns(
     text: _Bytes,
     name: str,

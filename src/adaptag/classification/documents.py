@@ -215,7 +215,7 @@ def classification_job(
             f"{documents.corpus.name}: the only label is {dataset.label_names[0]!r}; "
             "allowed: two or more"
         )
-    section = {**form.record(), **asdict(scaling)}
+    section = {**form.record(), "binary": bool(form.binary), **asdict(scaling)}
 
     def build(weights: NDArray[np.float32], record: dict[str, Any]) -> Model:
         names, index = dataset.label_names, dataset.index

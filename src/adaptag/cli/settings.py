@@ -24,6 +24,7 @@ __all__ = [
 PARAMETERS = "Parameters of the algorithm"
 TO_TRY = "Values to try, or one to fix"
 VALUES = "A,B,…"
+MOST_SHOWN = 4  # choices in place of the type of an option
 
 Form = Callable[[Parameter], tuple[type, str | None]]
 
@@ -73,9 +74,9 @@ def with_values(
         added = _parameter_options(lambda _: (str, VALUES), TO_TRY, searchable)
         for declaration in searchable.values():
             option = typer.Option(
-                help=declaration.help,
+                help=_setting_help(declaration),
                 metavar=VALUES,
-                show_default=declaration.shown_default,
+                show_default=False,
                 rich_help_panel=TO_TRY,
             )
             added.append(_keyword(declaration.name, str, option))
@@ -101,12 +102,25 @@ def _setting_option(declaration: Parameter) -> inspect.Parameter:
         names.append(declaration.short)
     option = typer.Option(
         *names,
-        help=declaration.help,
-        metavar="NAME" if len(declaration.choices) > 4 else "|".join(declaration.choices) or None,
-        show_default="" if declaration.default is False else declaration.shown_default,
+        help=_setting_help(declaration),
+        metavar="NAME" if len(declaration.choices) > MOST_SHOWN else _choices(declaration),
+        show_default=False,
         rich_help_panel=declaration.panel or None,
     )
     return _keyword(declaration.name, declaration.type, option)
+
+
+def _setting_help(declaration: Parameter) -> str:
+    text = declaration.help
+    if len(declaration.choices) > MOST_SHOWN:
+        text = f"{text} One of: {', '.join(declaration.choices)}."
+    if declaration.default is not False:
+        text = f"{text} [dim]\\[default: {declaration.shown_default}][/]"
+    return text
+
+
+def _choices(declaration: Parameter) -> str | None:
+    return "|".join(declaration.choices) or None
 
 
 def _parameter_options(form: Form, panel: str, taken: Mapping[str, Any]) -> list[inspect.Parameter]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 import warnings
 from dataclasses import dataclass, replace
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["ColumnCorpus", "ColumnFormat"]
 
 DOCSTART = b"-DOCSTART-"
+DOCSTART_LINE = re.compile(rb"^-DOCSTART-(?=\s|$)", re.MULTILINE)
 WAIT = 0.2  # seconds until a file is looked at again
 SEPARATORS = {"auto": "", "tab": "\t", "space": " "}
 
@@ -82,10 +84,11 @@ class _Reader:
 
     def _warn_of_docstart(self, data: bytes, first_line: int) -> None:
         """Say once that lines between documents are taken for sentences."""
-        place = -1 if self.warned or self.format.skip_docstart else data.find(DOCSTART)
-        if place == 0 or (place > 0 and data[place - 1 : place] == b"\n"):
+        skipped = self.warned or self.format.skip_docstart
+        found = None if skipped or DOCSTART not in data else DOCSTART_LINE.search(data)
+        if found:
             self.warned = True
-            line = first_line + data.count(b"\n", 0, place)
+            line = first_line + data.count(b"\n", 0, found.start())
             warnings.warn(
                 f"{self.name}:{line}: -DOCSTART- is read as a token; --skip-docstart, or "
                 "ColumnFormat(skip_docstart=True), skips such lines",

@@ -40,8 +40,8 @@ def scheme_transitions(legal: str, names: Sequence[str], scheme: str | None) -> 
         )
     if legal not in (AUTO, scheme):
         raise ParameterError(
-            f"legal is {legal!r}, but the training labels follow the scheme {scheme!r}, whose label "
-            f"sequences {legal!r} would rule out; allowed: {AUTO}, {scheme}"
+            f"legal is {legal!r}, but the training labels follow the scheme {scheme!r}, whose "
+            f"label sequences {legal!r} would rule out; allowed: {AUTO}, {scheme}"
         )
     return ChunkScheme(names).legal(scheme).astype(np.uint8)
 

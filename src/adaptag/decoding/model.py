@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 import numpy as np
 
 from adaptag._native import core
-from adaptag.corpus.chunks import ChunkScheme, LabelScheme
+from adaptag.corpus.chunks import SCHEMES, ChunkScheme, LabelScheme
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.data import as_list, corpus_of
 from adaptag.corpus.labels import known_sentences
@@ -19,7 +19,7 @@ from adaptag.corpus.transitions import scheme_transitions
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.explanation import Explanation, explain
 from adaptag.errors import AdaptagError, CorpusError, ParameterError, unknown
-from adaptag.evaluation import Evaluation, evaluate_ids, marks_chunks
+from adaptag.evaluation import METRICS, Evaluation, evaluate_ids, marks_chunks
 from adaptag.features.index import FeatureIndex
 from adaptag.model.linear_chain import LinearChain
 from adaptag.settings import AUTO
@@ -49,9 +49,7 @@ def _refusals_are_errors(method: Callable[P, R]) -> Callable[P, R]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return method(*args, **kwargs)
-        except AdaptagError:
-            raise
-        except (TypeError, ValueError) as error:
+        except (core.InputError, core.NoPathError) as error:
             raise CorpusError(str(error)) from None
 
     return wrapped
@@ -146,6 +144,14 @@ class Model(LinearChain[FeatureIndex]):
         form = "attributes" if attributes else format
         corpus = corpus_of(data, labels, format=form, tokens=not attributes)
         return Dataset.encode(corpus, self.index, self.labels)
+
+    def _check(self) -> None:
+        super()._check()
+        section = self.configuration.get("labels")
+        if section is not None and (
+            section["scheme"] not in (None, *SCHEMES) or section["metric"] not in METRICS
+        ):
+            raise ValueError(f"the labels are configured as {section!r}")
 
     @property
     def metric(self) -> str:

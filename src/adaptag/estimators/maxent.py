@@ -30,8 +30,7 @@ from adaptag.training.online import PASS_SIZE, Trainer
 from adaptag.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 

@@ -1,6 +1,7 @@
 """Scores: chunk F, token accuracy, tables."""
 
 from adaptag.evaluation.scores import (
+    METRICS,
     Evaluation,
     Score,
     conlleval_text,
@@ -10,6 +11,7 @@ from adaptag.evaluation.scores import (
 )
 
 __all__ = [
+    "METRICS",
     "Evaluation",
     "Score",
     "conlleval_text",

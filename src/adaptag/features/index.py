@@ -253,7 +253,7 @@ class FeatureIndex:
         if min(node, both, edge) < 0:
             raise ValueError("a number of predicates is negative")
         columns = None if header["n_columns"] is None else int(header["n_columns"])
-        if (columns is None) != template.attributes or (columns or 0) < 0:
+        if (columns is None) != template.attributes or (columns or 0) < template.n_columns:
             raise ValueError("the number of columns does not fit the template")
         tables = {}
         for name, (dtype, ndim) in ({} if header["hashed"] else TENSORS).items():
@@ -307,7 +307,8 @@ def template_for(corpus: Corpus, settings: FeatureSettings, *, labelled: bool = 
         if template.attributes:
             raise CorpusError(f"{corpus.name}: holds columns, not attributes")
         line = f":{corpus.lines[0]}" if len(corpus.lines) else ""
-        template.check_columns(columns, f"{corpus.name}{line}")
+        if corpus.n_tokens:
+            template.check_columns(columns, f"{corpus.name}{line}")
     return template.rich() if settings.rich_edges else template
 
 

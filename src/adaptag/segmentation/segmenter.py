@@ -407,9 +407,9 @@ def _refusals() -> Iterator[None]:
     """Pass on what the core refuses, as bad input."""
     try:
         yield
-    except TypeError as error:
+    except core.InputError as error:
         raise CorpusError(f"texts: {error}") from None
-    except ValueError as error:  # where a weight is not finite, no word can be found
+    except core.NoPathError as error:  # where a weight is not finite, no word can be found
         raise ModelError(f"the segmenter is damaged: {error}") from None
 
 

@@ -23,6 +23,6 @@ class StreamSettings(Settings):
         None,
         "With a stream: number of sentences that count as a pass, for regularisation and the "
         "schedules of learning rates.",
-        "integer [1, 9223372036854775807]",
+        "integer [1, inf)",
         default_text="that of the model, or 10,000",
     )

@@ -29,12 +29,12 @@ from adaptag.training.online import PASS_SIZE, Trainer
 from adaptag.version import __version__
 
 if TYPE_CHECKING:
-    from adaptag.features.template import Template
     from collections.abc import Callable, Iterable, Mapping
 
     from numpy.typing import NDArray
 
     from adaptag.corpus.data import Corpus
+    from adaptag.features.template import Template
     from adaptag.settings import Value
     from adaptag.storage.files import PathLike
     from adaptag.training.declarations import Algorithm

@@ -24,6 +24,7 @@ from adaptag.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
     from numpy.typing import NDArray
 
     from adaptag.dataset.encoded import Examples

@@ -46,13 +46,13 @@ class AlgorithmSettings(Settings):
     passes: int | None = setting(
         None,
         "Maximum number of passes over the data.",
-        "integer [1, 1000000000]",
+        "integer [1, inf)",
         default_text="the algorithm's own number",
     )
     patience: int = setting(
         5,
         "With development data: stop after this many passes without improvement.",
-        "integer [1, 1000000000]",
+        "integer [1, inf)",
     )
     converge: bool = setting(
         False,
@@ -107,7 +107,7 @@ class TrainingSettings(AlgorithmSettings):
     seed: int = setting(
         1,
         "Seed of the order of sentences. The same seed gives the same model, bit for bit.",
-        "integer [0, 9223372036854775807]",
+        "integer [0, inf)",
     )
 
     @classmethod
