@@ -111,9 +111,9 @@ def test_standard_input(cli):
 
 
 def interrupt(monkeypatch, at):
-    from adaptag.cli.compare import Watch
+    from adaptag.cli.progress import RunProgress
 
-    real, calls = Watch.on_pass, []
+    real, calls = RunProgress.on_pass, []
 
     def on_pass(self, history):
         calls.append(1)
@@ -121,14 +121,14 @@ def interrupt(monkeypatch, at):
             raise KeyboardInterrupt
         return real(self, history)
 
-    monkeypatch.setattr(Watch, "on_pass", on_pass)
+    monkeypatch.setattr(RunProgress, "on_pass", on_pass)
 
 
 def test_ctrl_c_writes_what_was_finished(cli, monkeypatch):
     interrupt(monkeypatch, 6)  # two passes of adf with two seeds come first
     done = cli("compare", "train.txt", "test.txt", *SMALL)
-    assert done.code == 0
-    assert "interrupted; unfinished and left out: sgd" in done.err
+    assert done.code == 130
+    assert "interrupted: the report of adf is in out; unfinished and left out: sgd" in done.err
     found, _ = read()
     assert [entry.name for entry in found.entries] == ["adf"]
     assert found.unfinished == ("sgd",)
@@ -139,7 +139,7 @@ def test_ctrl_c_before_anything_was_finished(cli, monkeypatch):
     interrupt(monkeypatch, 2)
     done = cli("compare", "train.txt", "test.txt", *SMALL)
     assert done.code == 130
-    assert "left out: adf, sgd" in done.err
+    assert "interrupted: no report was written; unfinished and left out: adf, sgd" in done.err
     assert list(Path("out").iterdir()) == []
 
 

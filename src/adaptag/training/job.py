@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Result", "Scorer", "TrainingJob"]
 
 SLICE_TOKENS = 20_000  # between two looks at the time and at interrupts
+LARGEST_WEIGHT = 1e28  # with larger ones, all labels score as what is ruled out does: −10³⁰
 
 M = TypeVar("M")
 M_contra = TypeVar("M_contra", contravariant=True)
@@ -273,7 +274,12 @@ class _Run:
         for first in range(0, len(order), step):
             part = order[first : first + step]
             begin = time.perf_counter()
-            totals += trainer.run(part)
+            try:
+                totals += trainer.run(part)
+            except ValueError:
+                if (np.abs(trainer.current_weights()) < LARGEST_WEIGHT).all():
+                    raise
+                raise self._diverged("the scores of labels cannot be computed with") from None
             seconds += time.perf_counter() - begin
             for callback in self.callbacks:
                 callback.on_progress(len(part))
@@ -289,6 +295,7 @@ class _Run:
             raise self._diverged(f"the loss of pass {report.number} is {report.loss}")
         if scorer is not None:
             current = weights()
+            self._check_finite(current)
             score = scorer(self.job.build(current, {}))
             report = report.scored(score, scorer.metric)
             earlier = comparable([*history, report])[:-1]
@@ -310,9 +317,12 @@ class _Run:
             weights = self.best_weights
         else:
             self.result.best = len(self.result.history)
+        self._check_finite(weights)
+        self.result.weights = weights
+
+    def _check_finite(self, weights: Weights) -> None:
         if not np.isfinite(weights).all():
             raise self._diverged("a weight is not finite")
-        self.result.weights = weights
 
     def _diverged(self, what: str) -> DivergenceError:
         rate = self.result.parameters.get("rate")
