@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gzip
 import io
+import itertools
 
 import numpy as np
 import pandas as pd
@@ -32,7 +33,7 @@ def content(corpus):
         for cells, y in zip(corpus.cells.tolist(), ids.tolist(), strict=True)
     ]
     bounds = corpus.sentences.tolist()
-    return [tokens[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [tokens[a:b] for a, b in itertools.pairwise(bounds)]
 
 
 @pytest.fixture
@@ -174,7 +175,7 @@ def test_words_and_documents_come_in_by_the_same_door(tmp_path, opened):
         (path,), (opened(path),), (words,), (["天天", "中国 人"], words), (map(iter, words),)
     ):  # fmt: skip
         assert corpus_of(*data, task=SEGMENTATION).words() == words
-    with pytest.raises(CorpusError, match="the data is of type int; allowed: .* list of words"):
+    with pytest.raises(CorpusError, match=r"the data is of type int; allowed: .* list of words"):
         corpus_of(5, task=SEGMENTATION)
     path.write_text("good\tnice film\nbad\tdull\n")
     texts = ["nice film", "dull"]

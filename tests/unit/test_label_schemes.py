@@ -95,7 +95,7 @@ def test_labels_that_mark_no_chunks_have_no_scheme():
 
 def test_one_label_that_is_no_chunk_label_does_not_change_the_metric():
     """It used to turn F1 into accuracy, for the best pass too, without a word."""
-    labels = [LABELS["bio"]] * 30 + [["XYZ"] + LABELS["bio"][1:]]
+    labels = [LABELS["bio"]] * 30 + [["XYZ", *LABELS["bio"][1:]]]
     sentences = [WORDS] * 31
     dev = [list(zip(WORDS, LABELS["bio"], strict=True))]
     trained = adaptag.train(sentences, labels, dev=dev, passes=2)

@@ -53,7 +53,8 @@ def test_a_file_with_other_columns_is_refused(files, text, program):
         adaptag.Model.load(files / "m").evaluate(files / "f")
 
 
-def test_columns_that_the_template_does_not_use_may_be_missing(files):
+@pytest.mark.usefixtures("files")
+def test_columns_that_the_template_does_not_use_may_be_missing():
     model = trained(WORDS)
     expected = model.tag([("the", "DT"), ("cat", "NN")])
     assert model.tag(["the", "cat"]) == model.tag_all([["the", "cat"]])[0] == expected

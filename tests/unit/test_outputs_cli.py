@@ -68,13 +68,15 @@ def test_an_output_that_is_an_input_is_refused_before_anything_is_read(folder, p
     assert state(folder) == before
 
 
-def test_a_link_to_an_input_is_the_input(folder, program):
+@pytest.mark.usefixtures("folder")
+def test_a_link_to_an_input_is_the_input(program):
     Path("link").symlink_to("x")
     assert program("train", "x", "-m", "link").code == 2
     assert Path("x").read_text() == TRAIN
 
 
-def test_training_in_place_is_meant(folder, program):
+@pytest.mark.usefixtures("folder")
+def test_training_in_place_is_meant(program):
     assert program("train", "x", "--from", "m-x", "-m", "m-x", "--passes", 1).code == 0
     assert program("train", "x", "-m", "n", "--checkpoint", "s", "--passes", 1).code == 0
     again = ("train", "x", "-m", "n", "--resume", "s", "--checkpoint", "s", "--passes", 1)
@@ -102,9 +104,7 @@ def test_training_that_diverges_saves_nothing(folder, program, options):
 
 
 @pytest.mark.parametrize("algorithm", sorted(adaptag.algorithms()))
-def test_values_too_large_to_compute_with_give_a_model_that_is_finite_or_none(
-    folder, program, algorithm
-):
+def test_values_too_large_to_compute_with_give_a_finite_model_or_none(program, algorithm):
     Path("a").write_text(ATTRIBUTES)
     done = program("train", "a", "--format", "attributes", "-m", "n", "-a", algorithm)
     if done.code == 0:
@@ -127,11 +127,15 @@ def test_a_model_that_is_not_finite_cannot_be_saved(tmp_path):
 
 def test_a_stream_that_diverges_gives_no_model():
     trainer = adaptag.StreamTrainer(algorithm="perceptron")
-    with pytest.raises(DivergenceError, match="perceptron: training diverged"):
+
+    def learn():
         for _ in range(30):
-            trainer.learn([[{"a": 1e38, "b": 1e38}, {"a": -1e38}]], [["X", "Y"]])
-            trainer.learn([[{"a": 1e38, "b": -1e38}, {"b": 1e38}]], [["Y", "X"]])
-            trainer.model()
+            trainer.learn([[{"a": 1e20, "b": 1e20}, {"a": -1e20}]], [["X", "Y"]])
+            trainer.learn([[{"a": 1e20, "b": -1e20}, {"b": 1e20}]], [["Y", "X"]])
+        trainer.model()
+
+    with pytest.raises(DivergenceError, match="perceptron: training diverged"):
+        learn()
 
 
 def test_estimators_tell_divergence_too():
