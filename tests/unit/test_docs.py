@@ -174,11 +174,11 @@ def commands(text):
     parts = [part.strip() for line in lines for part in re.split(r"[|;]|&&", line)]
     parts += [part.replace("\\|", "|").split("|")[0] for part in INLINE.findall(text)]
     found = [shlex.split(part, comments=True) for part in parts if part.startswith("adaptag ")]
-    return [[word for word in words[1:] if word not in "…"] for words in found]
+    return [[word for word in words[1:] if word != "…"] for words in found]
 
 
 def check_command(words):
-    """Raise where a command or an option does not exist."""
+    """Raise where a command or an option does not exist; the words are in the traceback."""
     command = typer.main.get_command(app)
     if words[0] == "COMMAND":  # any of them
         return
@@ -202,7 +202,4 @@ def test_commands_are_found():
 def test_commands_exist(page):
     """Every command that a page shows, and every option of it, exists."""
     for words in commands((ROOT / page).read_text(encoding="utf-8")):
-        try:
-            check_command(words)
-        except USAGE_ERROR as error:
-            pytest.fail(f"{page}: adaptag {' '.join(words)}: {error.format_message()}")
+        check_command(words)
