@@ -1,5 +1,5 @@
 // ADF for documents: sentences of one token, with hundreds of rows and few labels. The same steps
-// as adf.hpp, about twice as fast (docs/algorithms/adf.md has the figures).
+// as adf.hpp, up to twice as fast (docs/algorithms/adf.md has the figures).
 //
 // Most features of a document are rare, and what takes the time is memory. So weights and rows are
 // kept apart from Python's arrays while training goes on, in the order they first occur in, so that
@@ -8,7 +8,7 @@
 //
 // With two labels the gradient of one is minus that of the other, so w(0) = −w(1) all the time: one
 // number v = w(1) for each predicate is enough, and P(1 | x) = 1 / (1 + exp(−2 v·x)). That takes a
-// quarter of the memory, and a fifth less time than four weights.
+// quarter of the memory, and at least a fifth less time than four weights.
 #pragma once
 
 #include <algorithm>
