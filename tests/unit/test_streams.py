@@ -246,7 +246,7 @@ def test_damaged_state():
         model.index,
         model.weights,
         model.provenance,
-        state={**model.state, "clock": np.zeros(3, np.uint8)},
+        state={**model.state, "run_state": np.zeros(3, np.uint8)},
     )
     with pytest.raises(ModelError, match="does not fit"):
         StreamTrainer(broken).learn([["Q1"]], [["QTY"]])

@@ -142,9 +142,9 @@ class Training:
         dataset: Dataset,
         values: list[float],
         weights: NDArray[np.float32],
-        shadow: NDArray[np.float32],
-        rows: _Bytes,
-        clock: _Bytes,
+        per_weight_state: NDArray[np.float32],
+        row_state: _Bytes,
+        run_state: _Bytes,
         n: int | None,
     ) -> None: ...
     def run(

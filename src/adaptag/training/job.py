@@ -221,7 +221,7 @@ class _Run:
         """How many sentences of the current pass an interrupted run has finished."""
         batch = int(trainer.parameters["batch"])
         in_a_pass = int(np.count_nonzero(np.diff(self.examples.encoded.sentences)))
-        return batch * (int(trainer.clock["step"][0]) - done * -(-in_a_pass // batch))
+        return batch * (int(trainer.run_state["step"][0]) - done * -(-in_a_pass // batch))
 
     def batch(self) -> None:
         """Train with a batch algorithm: a pass is an iteration of the optimiser."""

@@ -28,12 +28,13 @@ class Trainer:
     """Weights, state arrays and the core's run over them.
 
     Attributes:
-        weights: as the algorithm keeps them: some of what it does may be put off. To be written
-            before training starts; ``arrays`` gives them up to date.
-        shadows: the algorithm's second number for each weight, by its name, where it has one.
-        rows: state of each predicate.
-        clock: state of the run.
-        parameters: all parameters of the algorithm.
+        weights: The weights as the algorithm stores them, with some of its work still pending. They
+            may be written before training starts; ``arrays`` brings them up to date.
+        per_weight_state: The number that the algorithm keeps beside each weight, by its name. It is
+            empty where there is none.
+        row_state: The state of each predicate, a structured array.
+        run_state: The state of the whole run, a structured array of one element.
+        parameters: All parameters of the algorithm.
     """
 
     def __init__(
@@ -56,9 +57,10 @@ class Trainer:
         layout = dataset.layout
         self.parameters = chosen.values(parameters)
         self.weights = aligned_zeros(layout.n_weights)
-        self.shadows = {chosen.shadow: aligned_zeros(layout.n_weights)} if chosen.shadow else {}
-        self.rows = np.zeros(layout.n_predicates, np.dtype(list(chosen.row)))
-        self.clock = np.zeros(1, np.dtype(list(chosen.clock)))
+        names = [chosen.per_weight_state] if chosen.per_weight_state else []
+        self.per_weight_state = {name: aligned_zeros(layout.n_weights) for name in names}
+        self.row_state = np.zeros(layout.n_predicates, np.dtype(list(chosen.row_state)))
+        self.run_state = np.zeros(1, np.dtype(list(chosen.run_state)))
         self._layout = layout
         self._data = dataset.native(layout)
         try:
@@ -68,9 +70,9 @@ class Trainer:
                 self._data,
                 [p.number(self.parameters[p.name]) for p in chosen.parameters],
                 self.weights,
-                self.shadows.get(chosen.shadow, np.empty(0, np.float32)),
-                _bytes(self.rows),
-                _bytes(self.clock),
+                self.per_weight_state.get(chosen.per_weight_state, np.empty(0, np.float32)),
+                _bytes(self.row_state),
+                _bytes(self.run_state),
                 pass_size,
             )
         except ValueError as error:
@@ -104,9 +106,9 @@ class Trainer:
         self._run.sync()
         return {
             "weights": self.weights,
-            "rows": _bytes(self.rows),
-            "clock": _bytes(self.clock),
-            **self.shadows,
+            "row_state": _bytes(self.row_state),
+            "run_state": _bytes(self.run_state),
+            **self.per_weight_state,
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
