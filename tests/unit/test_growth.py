@@ -495,7 +495,7 @@ FIT = "index: keys and numbers of predicates do not fit together"
         (damaged(keys=changed(KEYS, (0, 1), V)), TOKEN),
         (damaged(keys=changed(KEYS, (0, 1), NONE)), TOKEN),
         (damaged(keys=changed(KEYS, (-1, -1), 0)), TOKEN),
-        (damaged(keys=changed(KEYS, 1, KEYS[0])), "index: a predicate is there twice"),
+        (damaged(keys=changed(KEYS, 1, KEYS[0])), "index: a predicate is stored twice"),
         (damaged(keys=KEYS[:-1]), FIT),
         (damaged(keys=KEYS.reshape(-1, 1)[:-1]), FIT),
         (damaged((NODE, BOTH, EDGE + 1)), FIT),

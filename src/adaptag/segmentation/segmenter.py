@@ -190,7 +190,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         self.model_ = model
 
     def __getattr__(self, name: str) -> Any:
-        if name == "model_":
+        if name in ("model_", "lexicon_", "_native") and not self._is_fitted():
             raise NotTrainedError("the segmenter is not trained yet: call fit")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -268,7 +268,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
     @property
     def _native(self) -> core.Segmenter:
         """The core's segmenter, made anew where ``rare_weight`` or ``tags`` have changed."""
-        key = (self.tags, float(self.rare_weight))
+        key = (self.tags, self.rare_weight)
         compiled: tuple[Any, core.Segmenter] | None = self.__dict__.get("_compiled")
         if compiled is None or compiled[0] != key:
             SegmenterSettings.taken_from(self)  # checks them

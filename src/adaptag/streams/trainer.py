@@ -16,7 +16,7 @@ from adaptag.corpus.labels import check_transitions, known_sentences
 from adaptag.corpus.transitions import scheme_transitions
 from adaptag.dataset.encoded import Examples
 from adaptag.decoding.model import Model
-from adaptag.errors import DivergenceError, ModelError, NotTrainedError, ParameterError
+from adaptag.errors import ModelError, NotTrainedError, ParameterError
 from adaptag.evaluation import Evaluation, evaluate_ids, marks_chunks
 from adaptag.features.growing import GrowingIndex
 from adaptag.features.index import FeatureIndex, check_columns, feature_columns, template_for
@@ -25,7 +25,7 @@ from adaptag.model.remapping import remap_state, remap_weights
 from adaptag.settings import AUTO
 from adaptag.streams.settings import StreamSettings
 from adaptag.training.algorithms import algorithm as find_algorithm
-from adaptag.training.online import PASS_SIZE, Trainer
+from adaptag.training.online import PASS_SIZE, Trainer, divergence
 from adaptag.version import __version__
 
 if TYPE_CHECKING:
@@ -214,10 +214,7 @@ class StreamTrainer(StreamSettings):
         layout = core.Layout(len(self._labels), *index.n_of_kind)
         weights = remap_weights(self._trainer.current_weights(), self._layout, layout)
         if not np.isfinite(weights).all():
-            raise DivergenceError(
-                f"{self._algorithm.name}: training diverged: a weight is not finite; lower the "
-                "learning rate, or scale the values of the features"
-            )
+            raise divergence(self._algorithm.name, self._parameters, "a weight is not finite")
         earlier = self._section("stream")  # then it is one stream, and one history
         sizes = {
             "sentences": self.progress.sentences + int(earlier.get("sentences", 0)),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from adaptag.errors import DivergenceError, ParameterError
+from adaptag.errors import ParameterError
 from adaptag.settings import AUTO
 from adaptag.training.arrays import aligned_zeros
 from adaptag.training.batch import Objective
@@ -18,7 +18,7 @@ from adaptag.training.calibration import calibrate
 from adaptag.training.callbacks import Callback, PassReport, comparable
 from adaptag.training.checkpoint import Checkpoint, checksum
 from adaptag.training.interrupts import Interrupts
-from adaptag.training.online import Trainer
+from adaptag.training.online import Trainer, divergence
 from adaptag.training.settings import TrainingSettings
 from adaptag.version import __version__
 
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["Result", "Scorer", "TrainingJob"]
 
 SLICE_TOKENS = 20_000  # between two looks at the time and at interrupts
-LARGEST_WEIGHT = 1e28  # with larger ones, all labels score as what is ruled out does: −10³⁰
 
 M = TypeVar("M")
 M_contra = TypeVar("M_contra", contravariant=True)
@@ -251,14 +250,11 @@ class _Run:
 
         module, name = self.chosen.minimise.split(":")
         minimise = getattr(importlib.import_module(module), name)
+        parameters = {name: float(value) for name, value in self.result.parameters.items()}
+        x = weights.astype(np.float64)
         try:
-            minimise(
-                objective,
-                weights.astype(np.float64),
-                passes=self.passes,
-                after=after,
-                **{name: float(value) for name, value in self.result.parameters.items()},
-            )
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+                minimise(objective, x, passes=self.passes, after=after, **parameters)
         except KeyboardInterrupt:
             self._interrupted()
         self.finish(weights)
@@ -274,12 +270,7 @@ class _Run:
         for first in range(0, len(order), step):
             part = order[first : first + step]
             begin = time.perf_counter()
-            try:
-                totals += trainer.run(part)
-            except ValueError:
-                if (np.abs(trainer.current_weights()) < LARGEST_WEIGHT).all():
-                    raise
-                raise self._diverged("the scores of labels cannot be computed with") from None
+            totals += trainer.run(part)
             seconds += time.perf_counter() - begin
             for callback in self.callbacks:
                 callback.on_progress(len(part))
@@ -292,7 +283,8 @@ class _Run:
         """Score a pass, keep its weights where they are the best, and ask whether to stop."""
         history, scorer = self.result.history, self.job.scorer
         if not math.isfinite(report.loss):
-            raise self._diverged(f"the loss of pass {report.number} is {report.loss}")
+            what = f"the loss of pass {report.number} is {report.loss}"
+            raise divergence(self.chosen.name, self.result.parameters, what)
         if scorer is not None:
             current = weights()
             self._check_finite(current)
@@ -322,12 +314,4 @@ class _Run:
 
     def _check_finite(self, weights: Weights) -> None:
         if not np.isfinite(weights).all():
-            raise self._diverged("a weight is not finite")
-
-    def _diverged(self, what: str) -> DivergenceError:
-        rate = self.result.parameters.get("rate")
-        lower = f" (rate is {rate:g})" if isinstance(rate, float) else ""
-        return DivergenceError(
-            f"{self.chosen.name}: training diverged: {what}; lower the learning rate{lower}, "
-            "regularise more (a smaller sigma), or scale the values of the features"
-        )
+            raise divergence(self.chosen.name, self.result.parameters, "a weight is not finite")

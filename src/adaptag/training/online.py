@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptag._native import core
-from adaptag.errors import ModelError, ParameterError
+from adaptag.errors import DivergenceError, ModelError, ParameterError
 from adaptag.training.arrays import aligned_zeros
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from adaptag.settings import Value
     from adaptag.training.declarations import Algorithm
 
-__all__ = ["PASS_SIZE", "Trainer"]
+__all__ = ["PASS_SIZE", "Trainer", "divergence"]
 
 PASS_SIZE = 10_000  # sentences that count as a pass where the data comes in parts
 
@@ -55,6 +56,7 @@ class Trainer:
                 unless given.
         """
         layout = dataset.layout
+        self.algorithm = chosen.name
         self.parameters = chosen.values(parameters)
         self.weights = aligned_zeros(layout.n_weights)
         names = [chosen.per_weight_state] if chosen.per_weight_state else []
@@ -80,7 +82,8 @@ class Trainer:
 
     def run(self, order: NDArray[np.uint32]) -> tuple[float, float, int]:
         """Train on sentences in order: sums of loss and of expected correct labels, tokens."""
-        return self._run.run(self._data, order)
+        with self._refusals():
+            return self._run.run(self._data, order)
 
     def run_on(self, part: Examples) -> tuple[float, float, int, NDArray[np.int32]]:
         """Train on other sentences of the same features, in their order.
@@ -90,7 +93,16 @@ class Trainer:
         """
         best = np.zeros(part.n_tokens, np.int32)
         order = np.arange(len(part), dtype=np.uint32)
-        return *self._run.run(part.native(self._layout), order, best), best
+        with self._refusals():
+            return *self._run.run(part.native(self._layout), order, best), best
+
+    @contextlib.contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """Tell what no sentence with finite scores can cause."""
+        try:
+            yield
+        except core.NoPathError:
+            raise divergence(self.algorithm, self.parameters, "a score is not finite") from None
 
     def current_weights(self) -> NDArray[np.float32]:
         """The weights as a model needs them: averaged, with everything applied that was put off.
@@ -118,6 +130,16 @@ class Trainer:
                 array[:] = arrays[name]
         except (KeyError, ValueError):
             raise ModelError("the state of training does not fit the algorithm") from None
+
+
+def divergence(algorithm: str, parameters: Mapping[str, Value], what: str) -> DivergenceError:
+    """The error of training that left the numbers that can be computed with."""
+    rate = parameters.get("rate")
+    lower = f" (rate is {rate:g})" if isinstance(rate, float) else ""
+    return DivergenceError(
+        f"{algorithm}: training diverged: {what}; lower the learning rate{lower}, regularise more "
+        "(a smaller sigma), or scale the values of the features"
+    )
 
 
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:
