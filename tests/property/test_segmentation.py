@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adaptag.corpus.settings import TAG_SETS
 from adaptag.corpus.segmented import SegmentedCorpus
+from adaptag.corpus.settings import TAG_SETS
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.settings import FOLDS
 from adaptag.segmentation.segmenter import Segmenter

@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import adaptag
-from adaptag.corpus.settings import TAG_SETS
 from adaptag.corpus.segmented import SegmentedCorpus, tag_names
+from adaptag.corpus.settings import TAG_SETS
 from adaptag.errors import AdaptagError, CorpusError, FileError, ModelError, ParameterError
 from adaptag.features.characters import CharacterIndex
 from adaptag.segmentation.dictionary import FORCE, WEIGHTS, UserDictionary

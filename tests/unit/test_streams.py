@@ -32,8 +32,7 @@ def sentences(n, seed=1, labels=LABELS):
 
 
 def learned(trainer, stream, part=10):
-    for _ in trainer.run(stream, part):
-        pass
+    trainer.run(stream, part)
     return trainer.model()
 
 
@@ -207,10 +206,14 @@ def test_labels_that_are_not_known():
 def test_an_endless_stream():
     endless = itertools.cycle(list(sentences(50)))
     trainer = StreamTrainer()
-    for progress in trainer.run(endless, part=25):
-        if progress.sentences >= 500:
-            break
-    assert trainer.progress.sentences == 500
+    seen = []
+
+    def stop(progress):
+        seen.append(progress.sentences)
+        return progress.sentences >= 500
+
+    assert trainer.run(endless, part=25, on_progress=stop).sentences == 500
+    assert seen == list(range(25, 501, 25))
 
 
 @pytest.mark.parametrize(

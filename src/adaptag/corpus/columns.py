@@ -233,6 +233,14 @@ class ColumnCorpus:
         ids, names = core.number_labels(self.text, self.cells, column % self.n_columns, list(known))
         return ids, names
 
+    def last_column_holds_labels(self, labels: Sequence[str], *, labelled: bool) -> bool:
+        """Whether all values of the last feature column, of two or more, are labels."""
+        columns = self.n_feature_columns(labelled=labelled)
+        if columns < 2 or not self.n_tokens:
+            return False
+        _, names = core.number_labels(self.text, self.cells, columns - 1, list(labels))
+        return len(names) == len(labels)
+
     def with_label(
         self,
         labels: NDArray[np.int32],

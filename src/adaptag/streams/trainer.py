@@ -142,7 +142,7 @@ class StreamTrainer(StreamSettings):
         self,
         stream: Iterable[tuple[Iterable[Any], Iterable[str | None]]],
         part: int = PART,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: Callable[[Progress], bool | None] | None = None,
     ) -> Progress:
         """Learn from pairs of a sentence and its labels, to the end of the stream.
 
@@ -150,14 +150,14 @@ class StreamTrainer(StreamSettings):
             stream: Any iterable, also an endless one. A sentence is a list of tokens (strings or
                 tuples of columns) or of feature dictionaries.
             part: The number of sentences that are taken from the stream at a time.
-            on_progress: Is called with the progress after each part.
+            on_progress: Is called with the progress after each part; true stops.
         """
         pairs = iter(stream)
         while chunk := list(itertools.islice(pairs, part)):
             sentences, labels = zip(*chunk, strict=True)
             self.learn(list(sentences), labels)
-            if on_progress is not None:
-                on_progress(self.progress)
+            if on_progress is not None and on_progress(self.progress):
+                break
         return self.progress
 
     def learn(
@@ -225,6 +225,7 @@ class StreamTrainer(StreamSettings):
             "labels": {
                 "scheme": self._label_scheme(self._labels),
                 "metric": "F1" if marks_chunks(AUTO, self._labels) else "accuracy",
+                "in_column": True,  # what a stream may hold is not known
             },
             "training": training,
             "stream": {"pass_size": self._pass_size, **sizes},
