@@ -65,7 +65,7 @@ def test_a_label_in_place_of_a_feature_is_refused(files, program):
 
 
 def test_a_feature_column_may_hold_labels(files, program):
-    (files / "again").write_text("the D D\ncat V N\n\na D D\n")
+    (files / "again").write_text("the D D\ncat D N\n\na D D\n")
     adaptag.train("again", template=BOTH, passes=2).save(files / "m")
     (files / "f").write_text("the D\ncat N\n")
     assert program("tag", files / "f", "-m", files / "m").code == 0
