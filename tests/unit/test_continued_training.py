@@ -171,7 +171,7 @@ def test_weights_start_where_the_model_ended():
 
 def test_a_start_that_does_not_fit_is_refused(tmp_path):
     old = train(TRAIN, passes=1)
-    with pytest.raises(ParameterError, match="has its template already"):
+    with pytest.raises(ParameterError, match="has its template and features already"):
         train(OTHER, start=old)
     with pytest.raises(ParameterError, match="encoded without the model to start from"):
         adaptag.train(adaptag.encode(OTHER, template=TEMPLATE), start=old)
