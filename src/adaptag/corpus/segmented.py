@@ -10,6 +10,7 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.corpus.offsets import items_of
+from adaptag.corpus.settings import TAG_SETS
 from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.storage.files import read_bytes, shown
 
@@ -21,14 +22,6 @@ if TYPE_CHECKING:
     from adaptag.storage.files import Source
 
 __all__ = ["TAG_SETS", "SegmentedCorpus", "tag_names"]
-
-# Labels of a word's first, inner and last character, and of a word of one character. With three
-# labels such a word has the label of a beginning.
-TAG_SETS = {
-    "bie": ("B", "I", "E", "B"),
-    "bies": ("B", "I", "E", "S"),
-    "bmes": ("B", "M", "E", "S"),
-}
 
 
 def tag_names(tags: str) -> tuple[str, ...]:

@@ -14,7 +14,14 @@ from adaptag._native import core, cores
 from adaptag.corpus.data import SEGMENTATION, corpus_of
 from adaptag.corpus.segmented import TAG_SETS, SegmentedCorpus, tag_names
 from adaptag.dataset.encoded import Examples
-from adaptag.errors import CorpusError, ModelError, NotTrainedError, ParameterError, unknown
+from adaptag.errors import (
+    AdaptagError,
+    CorpusError,
+    ModelError,
+    NotTrainedError,
+    ParameterError,
+    unknown,
+)
 from adaptag.evaluation.segmentation import SegmentationScore, evaluate_segmentation
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.settings import CharacterFeatures
@@ -190,7 +197,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         self.model_ = model
 
     def __getattr__(self, name: str) -> Any:
-        if name == "model_":
+        if name in ("model_", "lexicon_", "_native") and not self._is_fitted():
             raise NotTrainedError("the segmenter is not trained yet: call fit")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
@@ -406,6 +413,8 @@ def _refusals() -> Iterator[None]:
     """Pass on what the core refuses, as bad input."""
     try:
         yield
+    except AdaptagError:
+        raise
     except TypeError as error:
         raise CorpusError(f"texts: {error}") from None
     except ValueError as error:  # where a weight is not finite, no word can be found
