@@ -32,8 +32,7 @@ def sentences(n, seed=1, labels=LABELS):
 
 
 def learned(trainer, stream, part=10):
-    for _ in trainer.run(stream, part):
-        pass
+    trainer.run(stream, part)
     return trainer.model()
 
 
@@ -207,9 +206,16 @@ def test_labels_that_are_not_known():
 def test_an_endless_stream():
     endless = itertools.cycle(list(sentences(50)))
     trainer = StreamTrainer()
-    for progress in trainer.run(endless, part=25):
+
+    class EnoughError(Exception):
+        pass
+
+    def stop(progress):
         if progress.sentences >= 500:
-            break
+            raise EnoughError
+
+    with pytest.raises(EnoughError):
+        trainer.run(endless, part=25, on_progress=stop)
     assert trainer.progress.sentences == 500
 
 
