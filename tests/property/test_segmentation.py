@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from adaptag.corpus.segmented import TAG_SETS, SegmentedCorpus, tag_names
 from adaptag.features.characters import CharacterIndex
-from adaptag.model.linear_chain import LinearChain
 from adaptag.features.settings import FOLDS
+from adaptag.model.linear_chain import LinearChain
 from adaptag.segmentation.segmenter import Segmenter
 from tests.unit.making import characters
 

@@ -279,7 +279,10 @@ def test_tables_of_many_classes_are_cut():
         ("train two -m m --no-bigrams", "--bigrams and --no-bigrams go with text; two is svml"),
         ("predict test -m no", "no: cannot read: No such file or directory"),
         ("predict test -m train", "train: not an adaptag model"),
-        ("predict test -m tagger", "tagger: not a model of documents; train one with adaptag class"),
+        (
+            "predict test -m tagger",
+            "tagger: not a model of documents; train one with adaptag class",
+        ),
         ("predict bad -m MODEL", "bad:2: invalid UTF-8; allowed: UTF-8 text"),
         ("predict test -m MODEL -o no/o", "no/o: cannot write"),
         ("evaluate plain -m MODEL", "plain:1: no label; write label<TAB>text"),

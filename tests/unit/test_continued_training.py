@@ -41,6 +41,7 @@ def test_five_passes_and_five_more_are_ten(name, batch, tmp_path):
     resumed = train(TRAIN, passes=5, resume=kept)
     assert len(half.provenance["passes"]) == 5
     assert resumed.to_bytes() == whole.to_bytes()  # history and provenance too
+    assert (resumed.provenance["algorithm"], resumed.provenance["seed"]) == (name, 3)
 
 
 @every

@@ -121,7 +121,9 @@ def test_tokens_of_columns():
     X = [[(word, word[0]) for word in tokens] for tokens in TOKENS]
     crf = CRF(template="U0:%x[0,0]\nU1:%x[0,1]\nB", random_state=0).fit(X, LABELS)
     assert "U1:2" in crf.attributes_
-    with pytest.raises(ValueError, match=r"column 1 is asked for; <data> has feature columns 0 to 0"):
+    with pytest.raises(
+        ValueError, match=r"column 1 is asked for; <data> has feature columns 0 to 0"
+    ):
         clone(crf).fit(TOKENS, LABELS)
 
 
@@ -159,7 +161,11 @@ def test_cutoff_and_rich_edges():
         (None, Y, "X is of type NoneType; allowed: a list of sequences"),
         ([], [], "X holds 0 sequences"),
         ([["a", "b"]], [["A", "B"]], "the token 'a'; tokens need a template"),
-        ([[{"w": "a"}], ["b"]], [["A"], ["B"]], "sequence 2, item 1: a string; an item must be a dic"),
+        (
+            [[{"w": "a"}], ["b"]],
+            [["A"], ["B"]],
+            "sequence 2, item 1: a string; an item must be a dic",
+        ),
         ([{"w": "a"}], [["A"]], "sentence 1 is {'w': 'a'} of type dict; allowed: a list of"),
         ([[{"w": float("nan")}]], [["A"]], "sequence 1, item 1, w: a value that is not finite"),
         ([[1.5]], [["A"]], "sequence 1, item 1: neither a dictionary nor a collection of strings"),
@@ -173,10 +179,12 @@ def test_data_that_is_wrong(X, y, said):
 
 
 def test_features_or_a_string_where_tokens_belong():
-    with pytest.raises(CorpusError, match="sentence 1: a position is .*; with a template each"):
+    with pytest.raises(CorpusError, match=r"sentence 1: a position is .*; with a template each"):
         CRF(template="general").fit(X, Y)
     crf = CRF(template="general").fit(TOKENS, LABELS)
-    with pytest.raises(CorpusError, match="sentence 1 is '2 cups' of type str; allowed: a list of tokens"):
+    with pytest.raises(
+        CorpusError, match="sentence 1 is '2 cups' of type str; allowed: a list of tokens"
+    ):
         crf.predict_single("2 cups")
     with pytest.raises(CorpusError, match="X is of type str; allowed: a list of sequences"):
         crf.predict("2 cups")
@@ -366,7 +374,9 @@ def test_development_data_with_labels_that_are_not_known():
     )
     scores = [[one["dev_score"] for one in crf.model_.provenance["passes"]] for crf in (one, two)]
     assert scores[0] == scores[1]
-    with pytest.raises(CorpusError, match="the data to score on has no sentence whose labels are all known"):
+    with pytest.raises(
+        CorpusError, match="the data to score on has no sentence whose labels are all known"
+    ):
         CRF().fit(X, Y, X[:1], [["A", None]])
     with pytest.raises(ParameterError, match="X_dev and y_dev go together"):
         CRF().fit(X, Y, X)

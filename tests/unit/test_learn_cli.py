@@ -148,7 +148,10 @@ def test_follow_waits_for_more(tmp_path, monkeypatch):
         (["--stream", "-a", "lbfgs"], "lbfgs needs all data at once"),
         (["--stream", "--format", "attributes"], "a stream of attributes cannot be read"),
         (["--hash-bits", 5, "--cutoff", 2], "hashed features are not counted"),
-        (["--stream", "--hash-bits", 5, "--max-features", 3], "max_features cannot be combined with hashed features"),
+        (
+            ["--stream", "--hash-bits", 5, "--max-features", 3],
+            "max_features cannot be combined with hashed features",
+        ),
     ],
 )
 def test_options_that_do_not_go_together(cli, arguments, message):

@@ -310,7 +310,10 @@ def test_a_failure_leaves_the_old_output(cli, saved):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train", "spaced", "-m", "m", "--plain-edges", "--edge-cutoff", "2"], "plain_edges leaves no edge"),
+        (
+            ["train", "spaced", "-m", "m", "--plain-edges", "--edge-cutoff", "2"],
+            "plain_edges leaves no edge",
+        ),
         (["evaluate", "spaced", "-m", "MODEL", "--fold", "width"], "--fold goes with --words"),
     ],
 )

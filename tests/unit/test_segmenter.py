@@ -852,9 +852,9 @@ def test_weights_must_fit(trained):
     index, weights = trained.model_.index, trained.model_.weights
     with pytest.raises(ValueError, match="the weights do not fit the tables of the segmenter"):
         Segmenter.from_model(LinearChain(tag_names("bmes"), index, weights), tags="bmes").cut("我")
-    with pytest.raises(ModelError, match="^tags is 'bmes'; the segmenter has B, I, E$"):
+    with pytest.raises(ModelError, match=r"^tags is 'bmes'; the segmenter has B, I, E$"):
         Segmenter.from_model(trained.model_, tags="bmes").cut("我")
-    with pytest.raises(ParameterError, match="^tags is 'x'; allowed: "):
+    with pytest.raises(ParameterError, match=r"^tags is 'x'; allowed: "):
         Segmenter.from_model(trained.model_, tags="x").cut("我")
 
 

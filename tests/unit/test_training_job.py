@@ -17,7 +17,6 @@ from adaptag.training import job
 from adaptag.training.algorithms import algorithm
 from adaptag.training.callbacks import Callback, Converged, EarlyStopping, PassReport
 from adaptag.training.online import Trainer
-from adaptag.training.settings import TaggingSettings
 from tests.reference.data import Problem, random_problem
 from tests.unit.making import fit
 
