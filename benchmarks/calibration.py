@@ -17,7 +17,8 @@ import numpy as np
 from chunking import ROOT
 
 import adaptag
-from adaptag.training.loop import fit
+from adaptag.api import tagging_job
+from adaptag.training.settings import TaggingSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,15 +82,14 @@ def main() -> None:
         for name in METHODS:
             cells = []
             for rate in (None, "auto"):
-                result = fit(
-                    rest,
-                    algorithm_name=name,
+                settings = TaggingSettings(
+                    algorithm=name,
                     parameters={"rate": rate} if rate else {},
                     passes=options.passes,
                 )
-                model = adaptag.Model(whole.label_names, whole.index, result.weights, {})
-                score = adaptag.evaluate_model(model, held_out).score
-                cells += [f"{result.parameters['rate']:g}", f"{score:.2f}"]
+                job = tagging_job(rest, settings)
+                score = job.run().evaluate(held_out).score
+                cells += [f"{job.result.parameters['rate']:g}", f"{score:.2f}"]
             print(f"| {title} | {name} | {' | '.join(cells)} |", flush=True)
 
 

@@ -22,7 +22,8 @@ from report import Table, markdown_table
 
 from adaptag.classification import documents
 from adaptag.classification.documents import DocumentClassifier, Documents, Scaling
-from adaptag.corpus.documents import DocumentFormat, parse
+from adaptag.corpus.documents import parse
+from adaptag.corpus.settings import DocumentFormat
 from adaptag.evaluation.classification import evaluate_classes
 
 REVIEWS = DATA.parent / "amazon_sentiment"
@@ -107,8 +108,8 @@ def tasks(binary: bool) -> list[tuple[list[str], list[str], DocumentFormat]]:
         order = np.random.default_rng(2024).permutation(len(lines))
         shuffled = [lines[k] for k in order]
         n = len(lines) * 4 // 5
-        found.append((shuffled[:n], shuffled[n:], DocumentFormat("counts", binary=binary)))
-    written = DocumentFormat("text", binary=binary)
+        found.append((shuffled[:n], shuffled[n:], DocumentFormat(format="counts", binary=binary)))
+    written = DocumentFormat(format="text", binary=binary)
     return [*found, (sentences("train"), sentences("test"), written)]
 
 

@@ -33,7 +33,7 @@ class Contestant:
         )
         adf = algorithm("adf")
         self.weights = np.zeros(layout.n_weights, np.float32)
-        rows = np.zeros(layout.n_predicates, np.dtype(list(adf.row)))
+        rows = np.zeros(layout.n_predicates, np.dtype(list(adf.row_state)))
         self.run = core.Training(
             adf.name,
             layout,
@@ -42,7 +42,7 @@ class Contestant:
             self.weights,
             np.empty(0, np.float32),
             rows.view(np.uint8),
-            np.zeros(1, np.dtype(list(adf.clock))).view(np.uint8),
+            np.zeros(1, np.dtype(list(adf.run_state))).view(np.uint8),
         )
         self.seconds: list[float] = []
 

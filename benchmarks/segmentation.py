@@ -57,8 +57,7 @@ def tune_words(corpus: SegmentedCorpus) -> None:
         trained = train(kept)
         gold, texts = held_out.words(), held_out.texts()
         for rare, new in itertools.product(RARE_WEIGHTS, NEW_WEIGHTS):
-            parts = trained.tags, trained.index, trained.weights
-            model = Segmenter.of(*parts, rare_weight=rare)
+            model = trained.set_params(rare_weight=rare)
             found = detect(model, texts, weight=new).segmentation if new else model.cut_all(texts)
             scores.setdefault((rare, new), []).append(evaluate_segmentation(gold, found).f1)
     head = ["Rare words", *(f"new words {new}" if new else "no detection" for new in NEW_WEIGHTS)]
@@ -86,7 +85,7 @@ def tune_dictionary(corpus: SegmentedCorpus) -> None:
     ((kept, held_out),) = held_out_parts(corpus, 1)
     model = train(kept)
     gold, texts = held_out.words(), held_out.texts()
-    new = {w for words in gold for w in words if w not in model.lexicon and may_be_new(w)}
+    new = {w for words in gold for w in words if w not in model.lexicon_ and may_be_new(w)}
     chosen = set(sorted(new)[::2])
     head = ["Weight", "Dictionary words found", "Precision of these", "Other words found", "F"]
     table = Table("Weights of a user's words", head, [])

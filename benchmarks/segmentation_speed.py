@@ -27,7 +27,8 @@ from segmentation import PKU
 from adaptag import Segmenter
 from adaptag.corpus.segmented import SegmentedCorpus
 from adaptag.evaluation.segmentation import evaluate_segmentation
-from adaptag.features.characters import CharacterFeatures, CharacterIndex
+from adaptag.features.characters import CharacterIndex
+from adaptag.features.settings import CharacterFeatures
 
 WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
 

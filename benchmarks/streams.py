@@ -24,6 +24,8 @@ import adaptag
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from adaptag.streams.trainer import Progress
+
 LABELS = ["O", "B-A", "I-A", "B-B", "I-B"]
 LENGTH = 20
 EVERY = 1_000_000
@@ -49,6 +51,33 @@ def resident_mb() -> float:
     return pages * resource.getpagesize() / 1e6
 
 
+def learned(name: str, limit: dict[str, int], n_tokens: int) -> list[list[str]]:
+    """Learn a stream; the figures of every million tokens, and of the end."""
+    rows: list[list[str]] = []
+    begin = time.perf_counter()
+
+    def note(progress: Progress) -> None:
+        if progress.tokens < min(EVERY * (1 + len(rows)), n_tokens):
+            return
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
+        rows.append(
+            [
+                f"{progress.tokens:,}",
+                f"{progress.features:,}",
+                f"{resident_mb():.1f}",
+                f"{peak:.1f}",
+                f"{progress.score.score:.2f}",
+                f"{progress.recent.score:.2f}",
+                f"{time.perf_counter() - begin:.1f}",
+            ]
+        )
+        print(name, rows[-1], flush=True)
+
+    trainer = adaptag.StreamTrainer("general", **limit)
+    trainer.run(sentences(n_tokens), part=1000, on_progress=note)
+    return rows
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--tokens", type=int, default=10_000_000)
@@ -69,27 +98,8 @@ def main() -> None:
     )
     tables = []
     for name, limit in kinds.items():
-        trainer = adaptag.StreamTrainer("general", **limit)
-        rows, begin, due = [], time.perf_counter(), EVERY
-        for progress in trainer.run(sentences(options.tokens), part=1000):
-            if progress.tokens < due and progress.tokens < options.tokens:
-                continue
-            due += EVERY
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e6
-            rows.append(
-                [
-                    f"{progress.tokens:,}",
-                    f"{progress.features:,}",
-                    f"{resident_mb():.1f}",
-                    f"{peak:.1f}",
-                    f"{progress.score.score:.2f}",
-                    f"{progress.recent.score:.2f}",
-                    f"{time.perf_counter() - begin:.1f}",
-                ]
-            )
-            print(name, rows[-1], flush=True)
+        rows = learned(name, limit, options.tokens)
         tables.append(Table(name[0].upper() + name[1:], head, rows))
-        del trainer
     for table in tables:
         parts += [f"## {table.title}", markdown_table(table)]
     path = HERE / "results" / "streams.md"

@@ -177,6 +177,10 @@ class FeatureIndex {
   }
 
   const Program& program() const { return program_; }
+  std::array<uint32_t, 3> n_of_kind() const {
+    return {order_.edge_begin, order_.node_end - order_.edge_begin,
+            n_predicates_ - order_.node_end};
+  }
 
   // Working memory of one thread.
   struct Scratch {

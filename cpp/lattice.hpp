@@ -13,12 +13,14 @@
 #include <limits>
 #include <vector>
 
+#include "errors.hpp"
 #include "layout.hpp"
 
 namespace adaptag {
 
 constexpr float forbidden = -1e30f;  // the score of what a constraint rules out
 constexpr float tiny = 1e-30f;
+constexpr float large = 1024;  // Viterbi: prefix scores from here on are relative
 
 // The scale of rows that are stored as they are.
 constexpr auto unscaled = [](uint32_t) { return 1.0f; };
@@ -80,7 +82,7 @@ class Lattice {
     runs.push_back(length);
   }
 
-  // A sentence of one token, whose scores [W] the caller adds up in the place returned.
+  // Begins a sentence of one token; the caller adds its scores to the row [W] that is returned.
   float* one_token() {
     length = 1;
     node.assign(padding_.begin(), padding_.end());
@@ -142,8 +144,8 @@ class Lattice {
     if (!in_log_space_)
       return double(alpha_[size_t(t - 1) * w + i]) *
              exp_edge_[m * layout_.edge_size() + i * w + j] * beta_[size_t(t) * w + j];
-    return std::exp(log_alpha_[size_t(t - 1) * Y + i] + lift(edge_matrix(m)[i * w + j]) +
-                    lift(node[size_t(t) * w + j]) + log_beta_[size_t(t) * Y + j] - log_z_);
+    return std::exp(log_alpha_[size_t(t - 1) * Y + i] + log_score(edge_matrix(m)[i * w + j]) +
+                    log_score(node[size_t(t) * w + j]) + log_beta_[size_t(t) * Y + j] - log_z_);
   }
 
   // P(a chunk of one type covers exactly [first, last]) after log_forward_backward(): the paths
@@ -154,7 +156,7 @@ class Lattice {
     const int w = width();
     const auto at = [&](const uint8_t* m, int from, int to) { return m[from * (Y + 1) + to] != 0; };
     const auto step = [&](int t, int i, int j) {  // score of entering label j at t from i
-      return lift(edge_matrix(run_of(t))[i * w + j]) + lift(node[size_t(t) * w + j]);
+      return log_score(edge_matrix(run_of(t))[i * w + j]) + log_score(node[size_t(t) * w + j]);
     };
     std::vector<double> now(Y, -infinity), next(Y);
     for (int j = 0; j < Y; ++j) {
@@ -186,13 +188,14 @@ class Lattice {
     const int w = width();
     log_alpha_.assign(size_t(length) * Y, -infinity);
     log_beta_.assign(size_t(length) * Y, 0.0);
-    for (int y = 0; y < Y; ++y) log_alpha(0, y) = lift(node[y]);
+    for (int y = 0; y < Y; ++y) log_alpha(0, y) = log_score(node[y]);
     for (int t = 1; t < length; ++t) {
       const float* m = edge_matrix(run_of(t));
       for (int j = 0; j < Y; ++j) {
         double sum = -infinity;
-        for (int i = 0; i < Y; ++i) sum = log_add(sum, log_alpha(t - 1, i) + lift(m[i * w + j]));
-        log_alpha(t, j) = sum + lift(node[size_t(t) * w + j]);
+        for (int i = 0; i < Y; ++i)
+          sum = log_add(sum, log_alpha(t - 1, i) + log_score(m[i * w + j]));
+        log_alpha(t, j) = sum + log_score(node[size_t(t) * w + j]);
       }
     }
     for (int t = length - 1; t > 0; --t) {
@@ -200,56 +203,48 @@ class Lattice {
       for (int i = 0; i < Y; ++i) {
         double sum = -infinity;
         for (int j = 0; j < Y; ++j)
-          sum = log_add(sum, lift(m[i * w + j]) + lift(node[size_t(t) * w + j]) + log_beta(t, j));
+          sum = log_add(
+              sum, log_score(m[i * w + j]) + log_score(node[size_t(t) * w + j]) + log_beta(t, j));
         log_beta(t - 1, i) = sum;
       }
     }
     log_z_ = -infinity;
     for (int y = 0; y < Y; ++y) log_z_ = log_add(log_z_, log_alpha(length - 1, y));
-    if (log_z_ == -infinity)
-      throw std::invalid_argument("no label sequence satisfies the constraints");
+    if (log_z_ == -infinity) throw NoPathError();
     return log_z_;
   }
 
   // ---- Viterbi ----------------------------------------------------------------------------
 
-  // The best path and its score.
-  double viterbi(int32_t* labels) {
-    using V = typename Rows<W>::V;
-    constexpr int lanes = Rows<W>::lanes;
+  // The best path. In a long sentence, prefix scores are kept relative to the best prefix of the
+  // position before, so that their float32 rounding does not grow with the position:
+  //   δ_t[j] = max_i (δ_{t−1}[i] + edge_t[i, j]) + (node_t[j] − m_{t−1}),  m_t = max_j δ_t[j]
+  // Below `large`, where rounding is small, nothing is subtracted (m = 0).
+  void viterbi(int32_t* labels) {
     const int w = width();
-    best_.resize(size_t(length) * w);
+    delta_.resize(2 * size_t(w));
     back_.resize(size_t(length) * w);
-    rows_.copy(best_.data(), node.data());
-    for (int m = 0; m + 1 < int(runs.size()); ++m) {
-      const float* matrix = edge_matrix(m);
+    float *from = delta_.data(), *to = from + w;
+    rows_.copy(from, node.data());
+    double offset = 0;  // Σ m_t: what was subtracted from the scores
+    bool relative = false;
+    for (int m = 0; m + 1 < int(runs.size()); ++m)
       for (int t = runs[m]; t < runs[m + 1]; ++t) {
-        const float* from = best_.data() + size_t(t - 1) * w;
-        for (int j = 0; j < w; j += lanes) {
-          V top = Rows<W>::load(matrix + j) + from[0];
-          I arg{};
-          for (int i = 1; i < Y; ++i) {
-            const V v = Rows<W>::load(matrix + i * w + j) + from[i];
-            const I better = v > top;
-            top = better ? v : top;
-            arg = better ? I{} + i : arg;
-          }
-          Rows<W>::store(best_.data() + size_t(t) * w + j,
-                         top + Rows<W>::load(node.data() + size_t(t) * w + j));
-          std::memcpy(back_.data() + size_t(t) * w + j, &arg, sizeof arg);
-        }
+        const float top = rows_.max(from);
+        relative = relative || !(std::abs(top) < large);
+        const float subtracted = relative ? top : 0.0f;
+        offset += subtracted;
+        viterbi_step(from, to, edge_matrix(m), t, subtracted);
+        std::swap(from, to);
       }
-    }
-    const float* last = best_.data() + size_t(length - 1) * w;
-    int y = int(std::max_element(last, last + Y) - last);
-    const float score = last[y];
+    int y = int(std::max_element(from, from + Y) - from);
+    const double score = offset + from[y];
     if (!(score > forbidden / 10) || score > -forbidden)  // also where a weight is not finite
-      throw std::invalid_argument("no label sequence satisfies the constraints");
+      throw NoPathError();
     for (int t = length - 1; t >= 0; --t) {
       labels[t] = y;
       if (t > 0) y = back_[size_t(t) * w + y];
     }
-    return score;
   }
 
   int run_of(int t) const {  // which edge matrix serves position t ≥ 1
@@ -273,6 +268,26 @@ class Lattice {
  private:
   using I = typename Rows<W>::I;
   static constexpr double infinity = std::numeric_limits<double>::infinity();
+
+  // δ_t [W] in `to` from δ_{t−1} in `from`, and the best previous labels of position t.
+  void viterbi_step(const float* from, float* to, const float* matrix, int t, float subtracted) {
+    using V = typename Rows<W>::V;
+    const int w = width();
+    const float* score = node.data() + size_t(t) * w;
+    int32_t* back = back_.data() + size_t(t) * w;
+    for (int j = 0; j < w; j += Rows<W>::lanes) {
+      V best = Rows<W>::load(matrix + j) + from[0];
+      I arg{};
+      for (int i = 1; i < Y; ++i) {
+        const V v = Rows<W>::load(matrix + i * w + j) + from[i];
+        const I better = v > best;
+        best = better ? v : best;
+        arg = better ? I{} + i : arg;
+      }
+      Rows<W>::store(to + j, best + (Rows<W>::load(score + j) - subtracted));
+      std::memcpy(back + j, &arg, sizeof arg);
+    }
+  }
 
   // Sums the rows of node predicates, keeping the sum in registers; returns where they end.
   template <class Scale>
@@ -494,8 +509,8 @@ class Lattice {
         for (int i = 0; i < Y; ++i)
           for (int j = 0; j < Y; ++j)
             edge_expectation(m)[i * w + j] +=
-                float(std::exp(log_alpha(t - 1, i) + lift(edge_matrix(m)[i * w + j]) +
-                               lift(node[size_t(t) * w + j]) + log_beta(t, j) - log_z));
+                float(std::exp(log_alpha(t - 1, i) + log_score(edge_matrix(m)[i * w + j]) +
+                               log_score(node[size_t(t) * w + j]) + log_beta(t, j) - log_z));
     return log_z;
   }
 
@@ -504,7 +519,8 @@ class Lattice {
       Rows<W>::store(out + j, Rows<W>::load(out + j) * Rows<W>::load(x + j));
   }
 
-  static double lift(float score) { return score < forbidden / 10 ? -infinity : score; }
+  // A score in log space, −∞ where it is forbidden.
+  static double log_score(float score) { return score < forbidden / 10 ? -infinity : score; }
   static double log_add(double a, double b) {
     if (a < b) std::swap(a, b);
     return b == -infinity ? a : a + std::log1p(std::exp(b - a));
@@ -519,8 +535,8 @@ class Lattice {
   std::vector<float> exp_node_, exp_edge_, transposed_;
   std::vector<float> alpha_, beta_;           // [T, W] scaled forward; e ∘ scaled backward
   std::vector<double> log_alpha_, log_beta_;  // [T, Y]
-  std::vector<float> best_;                   // [T, W] Viterbi
-  std::vector<int32_t> back_;                 // [T, W]
+  std::vector<float> delta_;                  // [2, W] Viterbi: scores of the best prefixes
+  std::vector<int32_t> back_;                 // [T, W] Viterbi: the best previous labels
   double shift_ = 0, log_z_ = 0;
   bool in_log_space_ = false;
 };

@@ -5,8 +5,8 @@
 
 namespace adaptag {
 
-struct Margin {
-  Totals totals;     // loss: s(ŷ) − s(gold) + cost · Hamming; correct labels of ŷ
+// The loss of its totals is s(ŷ) − s(gold) + cost · Hamming, and their correct labels those of ŷ.
+struct Margin : Totals {
   double score = 0;  // s(gold) − s(ŷ)
   int wrong = 0;     // Hamming distance of ŷ and gold, where it is known
 };
@@ -42,15 +42,15 @@ Margin margin_direction(Lattice<W>& lattice, const int32_t* known, float cost) {
   Margin margin;
   for (int t = 0; t < T; ++t) {
     if (known[t] == no_label) continue;
-    ++margin.totals.tokens;
+    ++margin.tokens;
     margin.wrong += best[t] != gold[t];
   }
-  margin.totals.expected_correct = double(margin.totals.tokens) - margin.wrong;
+  margin.expected_correct = double(margin.tokens) - margin.wrong;
   lattice.changed.assign(T, 0);
   lattice.changed_runs.assign(lattice.n_matrices(), 0);
   if (margin.wrong == 0) return margin;
   margin.score = lattice.path_score(gold) - lattice.path_score(best.data());
-  margin.totals.loss = std::max(0.0, double(cost) * margin.wrong - margin.score);
+  margin.loss = std::max(0.0, double(cost) * margin.wrong - margin.score);
 
   lattice.node_p.resize(lattice.node.size());
   lattice.edge_p.resize(lattice.edge.size());

@@ -158,13 +158,13 @@ Totals partial_objective(const Dataset& data, const Layout& layout, const float*
     if (!gradient) continue;
     // Rows lie far apart in memory: while these are added to, those of the next sentence come in.
     // They fit the second cache, not the first. GCC drops calls of functions that only prefetch.
-    int64_t coming = next.offsets[0];
+    int64_t prefetched = next.offsets[0];
     const int64_t end = next.offsets[next.length];
     for_each_block<false>(lattice, s, layout,
-                          [&](uint32_t, size_t row, const float* delta, int n, float one) {
-                            const float value = one * s.weight;
-                            if (coming < end) {
-                              const size_t ahead = layout.row(next.predicates[coming++]);
+                          [&](uint32_t, size_t row, const float* delta, int n, float firing) {
+                            const float value = firing * s.weight;
+                            if (prefetched < end) {
+                              const size_t ahead = layout.row(next.predicates[prefetched++]);
                               for (int j = 0; j < w; j += 16)
                                 __builtin_prefetch(weights + ahead + j, 0, 2);
                               for (int j = 0; j < w; j += 8)

@@ -159,6 +159,17 @@ struct Rows {
     return s;
   }
 
+  // The largest number of a vector: its halves are compared, then their halves.
+  template <int half>
+  static float largest(V v) {
+    const V other = pick<lanes>(v, v, [](int k) { return (k + half) % lanes; });
+    v = select(v > other, v, other);
+    if constexpr (half == 1)
+      return v[0];
+    else
+      return largest<half / 2>(v);
+  }
+
   static V exp(V x) { return exp_of_vector<V, I>(x); }
 
   void copy(float* out, const float* x) const {
@@ -195,9 +206,7 @@ struct Rows {
       const V v = load(x + j);
       best = select(v > best, v, best);
     }
-    float m = best[0];
-    for (int k = 1; k < lanes; ++k) m = best[k] > m ? best[k] : m;
-    return m;
+    return largest<lanes / 2>(best);
   }
   // out[j] = exp(x[j] − shift)
   void exp(float* out, const float* x, float shift) const {

@@ -6,18 +6,13 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
-namespace adaptag {
+#include "errors.hpp"
 
-// A file that cannot be read; what() is "name:line: what was found; what is allowed".
-struct InputError : std::invalid_argument {
-  InputError(std::string_view name, size_t line, const std::string& message)
-      : std::invalid_argument(std::string(name) + ":" + std::to_string(line) + ": " + message) {}
-};
+namespace adaptag {
 
 struct Span {
   uint32_t begin, end;

@@ -23,17 +23,18 @@ class Training {
 
 // The arrays of a run, which Python owns.
 struct Arrays {
-  std::span<float> weights;  // [n_weights]
-  std::span<float> shadow;   // [n_weights], or empty
-  std::span<uint8_t> rows;   // n_predicates times the declared row
-  std::span<uint8_t> clock;  // the declared clock
+  std::span<float> weights;           // [n_weights]
+  std::span<float> per_weight_state;  // [n_weights], or empty
+  std::span<uint8_t> row_state;       // n_predicates times the declared row state
+  std::span<uint8_t> run_state;       // the declared run state
 };
 
 std::vector<Declaration> declarations();
 
-// A run of the algorithm of this name, where n sentences make a pass; throws where there is none,
-// or the arrays do not fit.
-std::unique_ptr<Training> make_training(std::string_view name, Values values, const Layout& layout,
-                                        const Dataset& data, size_t n, const Arrays& arrays);
+// A run of the algorithm of this name, with values of its parameters in their order, where n
+// sentences make a pass; throws where there is none, or the arrays do not fit.
+std::unique_ptr<Training> make_training(std::string_view name, std::span<const double> values,
+                                        const Layout& layout, const Dataset& data, size_t n,
+                                        const Arrays& arrays);
 
 }  // namespace adaptag

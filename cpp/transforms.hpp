@@ -1,6 +1,8 @@
 // What a template can ask of a token besides the token itself: %lower, %shape, %prefixN, %suffixN.
 #pragma once
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -9,6 +11,18 @@
 namespace adaptag {
 
 enum class Transform { identity, lower, shape, prefix, suffix };
+
+// THE table of macros: what Python accepts in templates, and what the core computes.
+struct TransformName {
+  std::string_view name;  // in a template, after %
+  Transform transform;
+  bool takes_length;  // whether a number follows the name
+};
+constexpr TransformName transform_names[] = {{"x", Transform::identity, false},
+                                             {"lower", Transform::lower, false},
+                                             {"shape", Transform::shape, false},
+                                             {"prefix", Transform::prefix, true},
+                                             {"suffix", Transform::suffix, true}};
 
 // Decodes the (valid) UTF-8 character at p and moves p behind it.
 inline char32_t next_code(const char*& p) {
@@ -39,8 +53,31 @@ inline void append_code(std::string& out, char32_t code) {
   }
 }
 
+// The lower-case letter of a character, or the character itself.
+inline char32_t lower_of(char32_t code) {
+  if (code < 128) return code >= 'A' && code <= 'Z' ? code + 32 : code;
+  const LowerRange* range =
+      std::lower_bound(std::begin(lower_ranges), std::end(lower_ranges), code,
+                       [](const LowerRange& r, char32_t c) { return r.last < c; });
+  if (range == std::end(lower_ranges) || code < range->first) return code;
+  return (code - range->first) % range->stride ? code : code + range->offset;
+}
+
+// What stands for a character in a word shape: X upper case, x lower case, d digit, o other
+// letters.
+inline char32_t shape_of(char32_t code) {
+  if (code >= 'a' && code <= 'z') return 'x';
+  const ShapeRange* next =
+      std::upper_bound(std::begin(shape_ranges), std::end(shape_ranges), code,
+                       [](char32_t c, const ShapeRange& r) { return c < r.first; });
+  const ShapeRange& range = next[-1];  // the first one begins with 0
+  if (range.shape == '-') return code;
+  if (range.shape == 'A') return (code - range.first) % 2 ? 'x' : 'X';
+  return char32_t(range.shape);
+}
+
 // The transformed token, in `out` (overwritten) or as a part of the token itself.
-// Shapes: X upper case, x lower case, d digit, o other letters; three or more alike become two.
+// Shapes: three or more characters alike become two.
 inline std::string_view apply(Transform transform, int length, std::string_view token,
                               std::string& out) {
   const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
@@ -50,17 +87,12 @@ inline std::string_view apply(Transform transform, int length, std::string_view 
     case Transform::identity:
       return token;
     case Transform::lower:
-      while (p < end) {
-        const char32_t code = next_code(p);
-        append_code(out, code + lower_values[lower_block[code >> 8]][code & 255]);
-      }
+      while (p < end) append_code(out, lower_of(next_code(p)));
       return out;
     case Transform::shape: {
       char32_t last = ~char32_t{0}, before = last;
       while (p < end) {
-        const char32_t code = next_code(p);
-        const char32_t drawn = shape_values[shape_block[code >> 8]][code & 255];
-        const char32_t now = drawn ? drawn : code;
+        const char32_t now = shape_of(next_code(p));
         if (now == last && now == before) continue;
         append_code(out, now);
         before = last;

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from adaptag.cli.output import say
-from adaptag.cli.progress import Watch
+from adaptag.cli.progress import RunProgress
+from adaptag.cli.training import INTERRUPTED
 from adaptag.errors import AdaptagError
 
 if TYPE_CHECKING:
@@ -24,7 +25,6 @@ __all__ = ["app", "reproduce", "run"]
 
 RESULTS = Path("docs/results")
 QUICK = "quick"
-INTERRUPTED = 130
 
 app = typer.Typer(
     add_completion=False,
@@ -189,8 +189,8 @@ def _run_recipe(work: Work, jobs: int) -> bool:
     def report(text: str) -> None:
         say(f"{work.name}: {text}")
 
-    with Watch(f"{work.name}: ", alone=jobs == 1) as watch:
-        options: Any = {"callbacks": [watch], "on_run": watch.on_run, "say": report}
+    with RunProgress(f"{work.name}: ", alone=jobs == 1) as progress:
+        options: Any = {"callbacks": [progress], "on_run": progress.on_run, "say": report}
         try:
             if not work.tune:
                 return runner.reproduce(

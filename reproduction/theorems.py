@@ -16,11 +16,12 @@ from operator import mul
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from adaptag.training.loop import fit
 
 from adaptag.dataset.matrix import matrix_examples
 from adaptag.training.algorithms import algorithm
+from adaptag.training.job import TrainingJob
 from adaptag.training.online import Trainer
+from adaptag.training.settings import TrainingSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -186,8 +187,8 @@ def lbfgs_optimum(problem: Problem) -> Vector:
     """Find w* with adaptag's L-BFGS, as precisely as float32 allows."""
     data = _examples(problem)
     parameters = {"sigma": problem.sigma / np.sqrt(2), "tolerance": 1e-12}
-    result = fit(data, algorithm_name="lbfgs", parameters=parameters, passes=1000)
-    return _difference(data, result.weights)
+    settings = TrainingSettings(algorithm="lbfgs", parameters=parameters, passes=1000)
+    return _difference(data, TrainingJob(data, settings, lambda weights, _: weights).run())
 
 
 def _examples(problem: Problem) -> Examples:

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "../text.hpp"
-#include "bindings.hpp"
+#include "python_data.hpp"
 
 namespace adaptag {
 
@@ -38,14 +38,6 @@ class CellView {
   size_t n_columns_;
 };
 
-// The text of a Python string.
-inline std::string_view utf8(nb::handle s) {
-  Py_ssize_t n = 0;
-  const char* p = PyUnicode_AsUTF8AndSize(s.ptr(), &n);
-  if (!p) throw nb::python_error();
-  return {p, size_t(n)};
-}
-
 // Sentences of Python tokens as one text with cells, all tokens of equal width.
 struct PackedTokens {
   std::vector<uint8_t> text;
@@ -54,6 +46,7 @@ struct PackedTokens {
   size_t n_columns = 0;
 
   void add_sentence(nb::handle sentence);
+  void add_sentences(nb::handle sentences);
 
   std::string_view operator()(int64_t t, int column) const {
     const Span c = cells[size_t(t) * n_columns + column];
@@ -63,6 +56,7 @@ struct PackedTokens {
  private:
   size_t append_token(nb::handle token);
   void append_cell(nb::handle cell);
+  std::string place() const;  // of the token that is added, for messages
 
   int64_t n_tokens_ = 0;
 };

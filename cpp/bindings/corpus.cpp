@@ -13,9 +13,14 @@ using namespace nb::literals;
 
 namespace adaptag {
 
+std::string PackedTokens::place() const {
+  return "sentence " + std::to_string(sentences.size()) + ", token " +
+         std::to_string(n_tokens_ - sentences.back() + 1);
+}
+
 void PackedTokens::append_cell(nb::handle cell) {
   if (!PyUnicode_Check(cell.ptr()))
-    throw nb::type_error("a token must be a string or a sequence of strings, one per column");
+    throw InputError(place() + ": a column is " + described(cell) + "; allowed: a string");
   const std::string_view bytes = utf8(cell);
   const auto begin = uint32_t(text.size());
   text.insert(text.end(), bytes.begin(), bytes.end());
@@ -28,6 +33,9 @@ size_t PackedTokens::append_token(nb::handle token) {
     append_cell(token);
     return 1;
   }
+  if (!is_list_like(token))
+    throw InputError(place() + " is " + described(token) +
+                     "; allowed: a string, or a tuple of strings, one per column");
   size_t n = 0;
   for (nb::handle cell : token) {
     append_cell(cell);
@@ -37,19 +45,27 @@ size_t PackedTokens::append_token(nb::handle token) {
 }
 
 void PackedTokens::add_sentence(nb::handle sentence) {
+  if (!is_list_like(sentence))
+    throw InputError("sentence " + std::to_string(sentences.size()) + " is " + described(sentence) +
+                     "; allowed: a list of tokens" +
+                     (PyUnicode_Check(sentence.ptr()) ? ", e.g. the string's .split()" : ""));
   for (nb::handle token : sentence) {
     const size_t n = append_token(token);
     if (n_columns == 0) n_columns = n;
-    if (n != n_columns || n == 0) {
-      const size_t where = sentences.size(), position = n_tokens_ - sentences.back() + 1;
-      throw std::invalid_argument("sentence " + std::to_string(where) + ", token " +
-                                  std::to_string(position) + ": " + std::to_string(n) +
-                                  " columns; the first token has " + std::to_string(n_columns));
-    }
+    if (n != n_columns || n == 0)
+      throw InputError(place() + ": " + std::to_string(n) + " columns; the first token has " +
+                       std::to_string(n_columns));
     ++n_tokens_;
   }
-  if (text.size() > 0xFFFFFFF0u) throw std::length_error("more than 4 GiB of tokens in one call");
+  if (text.size() > 0xFFFFFFF0u) throw InputError("more than 4 GiB of tokens in one call");
   sentences.push_back(n_tokens_);
+}
+
+void PackedTokens::add_sentences(nb::handle sentences) {
+  if (!is_list_like(sentences))
+    throw InputError("the data is " + described(sentences) +
+                     "; allowed: a list of sentences, each a list of tokens");
+  for (nb::handle sentence : sentences) add_sentence(sentence);
 }
 
 namespace {
@@ -91,7 +107,7 @@ nb::tuple read_attributes(In<uint8_t> text, std::string name) {
 
 nb::tuple pack_columns(nb::handle sentences) {
   PackedTokens out;
-  for (nb::handle sentence : sentences) out.add_sentence(sentence);
+  out.add_sentences(sentences);
   const auto T = size_t(out.sentences.back());
   return nb::make_tuple(numpy(std::move(out.text)),
                         numpy_cells(std::move(out.cells), {T, out.n_columns}),

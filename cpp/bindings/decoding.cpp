@@ -21,6 +21,8 @@ class PyDecoder {
       : layout_(layout), weights_(weights), index_(index->index), legal_(legal) {
     checked(legal);
     check_weights(layout, weights.size());
+    if (index_.n_of_kind() != std::array{layout.n_node, layout.n_both, layout.n_edge})
+      throw std::invalid_argument("the feature index does not fit the layout of the weights");
     if (labels.size() != size_t(layout.n_labels))
       throw std::invalid_argument("labels: one name is needed for each label");
     for (const std::string& name : labels) names_.append(nb::str(name.c_str(), name.size()));
@@ -33,7 +35,7 @@ class PyDecoder {
   }
   nb::list tag_all(nb::handle sentences) const {
     PackedTokens packed;
-    for (nb::handle sentence : sentences) packed.add_sentence(sentence);
+    packed.add_sentences(sentences);
     return tag_packed(packed);
   }
 
@@ -206,11 +208,11 @@ class PyDecoder {
     nb::list out;
     for (size_t i = 0; i + 1 < packed.sentences.size(); ++i) {
       const int64_t first = packed.sentences[i], n = packed.sentences[i + 1] - first;
-      nb::object one = nb::steal<nb::object>(PyList_New(n));
-      if (!one.is_valid()) throw nb::python_error();
+      nb::object names = nb::steal<nb::object>(PyList_New(n));
+      if (!names.is_valid()) throw nb::python_error();
       for (int64_t t = 0; t < n; ++t)
-        PyList_SET_ITEM(one.ptr(), t, nb::object(names_[labels[first + t]]).release().ptr());
-      out.append(one);
+        PyList_SET_ITEM(names.ptr(), t, nb::object(names_[labels[first + t]]).release().ptr());
+      out.append(names);
     }
     return out;
   }

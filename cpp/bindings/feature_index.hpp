@@ -11,8 +11,8 @@ namespace adaptag {
 
 inline void check_columns(const Program& program, size_t n_columns, size_t T) {
   if (T > 0 && n_columns < size_t(program.n_columns))
-    throw std::invalid_argument(std::to_string(n_columns) + " columns; the template needs " +
-                                std::to_string(program.n_columns));
+    throw InputError(std::to_string(n_columns) + " columns; the template needs " +
+                     std::to_string(program.n_columns));
 }
 
 struct PyFeatureIndex {

@@ -3,6 +3,8 @@
 
 #include <nanobind/stl/array.h>
 
+#include <mutex>
+
 #include "../layout.hpp"
 #include "feature_index.hpp"
 
@@ -11,6 +13,8 @@ using namespace nb::literals;
 namespace adaptag {
 namespace {
 
+// Locked while it works: some of its methods run without the GIL, and all of them change it or copy
+// it. The lock is released before the GIL is taken again.
 struct PyIndexBuilder {
   explicit PyIndexBuilder(const Program& p) : program(p), builder(p) {}
   PyIndexBuilder(const Program& p, In<uint8_t> bytes, In<uint32_t> offsets, In<uint32_t, 2> derived,
@@ -23,6 +27,7 @@ struct PyIndexBuilder {
     check_columns(program, cell.n_columns(), cells.shape(0));
     Dataset::check_offsets(span(sentences), cells.shape(0), "sentence");
     nb::gil_scoped_release release;
+    const std::lock_guard lock(mutex);
     builder.add(span(sentences), cell);
   }
   void add_attributes(In<uint8_t> text, In<uint32_t, 3> cells, In<float> values,
@@ -33,32 +38,35 @@ struct PyIndexBuilder {
     if (values.size() != cells.shape(0))
       throw std::invalid_argument("one value for each attribute");
     nb::gil_scoped_release release;
+    const std::lock_guard lock(mutex);
     builder.add_attributes(
         span(sentences), span(positions), [&](int64_t k) { return cell(k, 0); }, span(values));
   }
-  // The data added since the last call, in a layout with room for so many predicates of each kind.
-  nb::tuple take(const std::array<uint32_t, 3>& room) {
+  // The data added since the last call, numbered for a layout with this capacity of each kind.
+  nb::tuple take(const std::array<uint32_t, 3>& capacity) {
+    const std::lock_guard lock(mutex);
     const auto counts = builder.counts();
     for (int kind = 0; kind < 3; ++kind)
-      if (counts[kind] > room[kind]) throw std::invalid_argument("room: too small");
-    builder.number_at_once(room);
+      if (counts[kind] > capacity[kind]) throw std::invalid_argument("capacity: too small");
+    builder.number_for_capacity(capacity);
     auto out =
         nb::make_tuple(numpy(std::move(builder.positions)), numpy(std::move(builder.predicates)),
                        numpy(std::move(builder.values)));
     builder.clear_data();
     return out;
   }
-  // The index as it is now; the builder goes on.
-  nb::dict snapshot() const {
-    IndexBuilder copy(builder);
+  // The index as it is now; the builder can grow further.
+  nb::dict snapshot() {
+    IndexBuilder copy = locked_copy();
     copy.clear_data();
-    copy.keep_all();
+    copy.mark_all_as_old();
     copy.freeze(1, {1, 1.0});
     return tables(copy);
   }
   nb::dict freeze(uint32_t cutoff, uint32_t edge_cutoff, double edge_share) {
     {
       nb::gil_scoped_release release;
+      const std::lock_guard lock(mutex);
       builder.freeze(cutoff, {edge_cutoff, edge_share});
     }
     nb::dict out = tables(builder);
@@ -68,7 +76,7 @@ struct PyIndexBuilder {
     return out;
   }
 
-  // Hands the tables of a frozen builder over.
+  // Moves the tables of a frozen builder to Python.
   nb::dict tables(IndexBuilder& builder) const {
     nb::dict out;
     out["n_of_kind"] =
@@ -84,8 +92,23 @@ struct PyIndexBuilder {
     return out;
   }
 
+  std::array<uint32_t, 3> counts() {
+    const std::lock_guard lock(mutex);
+    return builder.counts();
+  }
+  void limit(size_t n) {
+    const std::lock_guard lock(mutex);
+    builder.limit(n);
+  }
+
+  IndexBuilder locked_copy() {
+    const std::lock_guard lock(mutex);
+    return builder;
+  }
+
   Program program;
   IndexBuilder builder;
+  std::mutex mutex;
 };
 
 }  // namespace
@@ -104,10 +127,9 @@ void bind_index_builder(nb::module_& m) {
       .def("add_attributes", &PyIndexBuilder::add_attributes, "text"_a.noconvert(),
            "cells"_a.noconvert(), "values"_a.noconvert(), "positions"_a.noconvert(),
            "sentences"_a.noconvert())
-      .def(
-          "limit", [](PyIndexBuilder& self, size_t n) { self.builder.limit(n); }, "n"_a)
-      .def_prop_ro("counts", [](const PyIndexBuilder& self) { return self.builder.counts(); })
-      .def("take", &PyIndexBuilder::take, "room"_a)
+      .def("limit", &PyIndexBuilder::limit, "n"_a)
+      .def_prop_ro("counts", &PyIndexBuilder::counts)
+      .def("take", &PyIndexBuilder::take, "capacity"_a)
       .def("snapshot", &PyIndexBuilder::snapshot)
       .def("freeze", &PyIndexBuilder::freeze, "cutoff"_a, "edge_cutoff"_a, "edge_share"_a);
 }

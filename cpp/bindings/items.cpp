@@ -13,6 +13,11 @@ namespace {
 class Items {
  public:
   void add_sequence(nb::handle sequence) {
+    name_.clear();
+    if (!is_list_like(sequence))
+      throw InputError("sequence " + std::to_string(sentences.size()) + " is " +
+                       described(sequence) +
+                       "; allowed: a list of items, each a dictionary or a collection of strings");
     for (nb::handle item : sequence) {
       name_.clear();
       if (PyUnicode_Check(item.ptr()) || PyBytes_Check(item.ptr()))
@@ -107,9 +112,9 @@ class Items {
   }
 
   [[noreturn]] void refuse(const char* what) const {
-    throw std::invalid_argument("sequence " + std::to_string(sentences.size()) + ", item " +
-                                std::to_string(int64_t(positions.size()) - sentences.back()) +
-                                (name_.empty() ? "" : ", " + name_) + ": " + what);
+    throw InputError("sequence " + std::to_string(sentences.size()) + ", item " +
+                     std::to_string(int64_t(positions.size()) - sentences.back()) +
+                     (name_.empty() ? "" : ", " + name_) + ": " + what);
   }
 
   std::string name_;
@@ -118,6 +123,9 @@ class Items {
 
 nb::tuple pack_items(nb::handle sequences) {
   Items out;
+  if (!is_list_like(sequences))
+    throw InputError("the data is " + described(sequences) +
+                     "; allowed: a list of sequences, each a list of items");
   for (nb::handle sequence : sequences) out.add_sequence(sequence);
   auto cells = out.cells();
   const size_t F = cells.size();

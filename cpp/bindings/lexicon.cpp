@@ -14,7 +14,7 @@ Folding parse_folding(const std::string& name) {
 }
 
 void append_codes(nb::handle text, std::vector<uint32_t>& out) {
-  if (!PyUnicode_Check(text.ptr())) throw nb::type_error("expected a string");
+  if (!PyUnicode_Check(text.ptr())) throw InputError("expected a string; found " + described(text));
   const Py_ssize_t n = PyUnicode_GetLength(text.ptr());
   const size_t first = out.size();
   out.resize(first + size_t(n) + 1);
@@ -34,5 +34,5 @@ void bind_lexicon(nb::module_& m) {
       .def("remove", &PyLexicon::remove, "words"_a.none())
       .def("unknown", &PyLexicon::unknown, "texts"_a, "starts"_a.noconvert())
       .def("__contains__", &PyLexicon::contains, "word"_a)
-      .def("__len__", [](const PyLexicon& self) { return self.words().size; });
+      .def("__len__", &PyLexicon::size);
 }

@@ -1,8 +1,11 @@
 // The module of the core; all its variants have the same names.
+#include "../errors.hpp"
 #include "bindings.hpp"
 
 NB_MODULE(ADAPTAG_MODULE, m) {
   m.doc() = "The native core; see ARCHITECTURE.md.";
+  nb::exception<adaptag::InputError>(m, "InputError", PyExc_ValueError);
+  nb::exception<adaptag::NoPathError>(m, "NoPathError", PyExc_ValueError);
   bind_corpus(m);
   bind_items(m);
   bind_features(m);

@@ -51,15 +51,17 @@ nb::tuple pack_words(nb::handle sentences) {
   std::vector<uint32_t> codes;
   std::vector<int64_t> ends{0};
   std::vector<uint8_t> starts;
+  if (!is_list_like(sentences))
+    throw InputError("expected a list of sentences; found " + described(sentences));
   for (nb::handle sentence : sentences) {
-    if (PyUnicode_Check(sentence.ptr()))
-      throw nb::type_error("a sentence must be a list of words, not a string");
+    if (!is_list_like(sentence))
+      throw InputError("a sentence must be a list of words; found " + described(sentence));
     for (nb::handle word : sentence) {
       const size_t first = codes.size();
       append_codes(word, codes);
       if (codes.size() == first || std::any_of(codes.begin() + first, codes.end(), is_space))
-        throw std::invalid_argument("sentence " + std::to_string(ends.size()) +
-                                    ": a word is empty or holds white space");
+        throw InputError("sentence " + std::to_string(ends.size()) +
+                         ": a word is empty or holds white space");
       starts.push_back(1);
       starts.resize(codes.size(), 0);
     }
@@ -147,7 +149,7 @@ class PySegmenter {
         index_(index->index),
         tags_{tags[0], tags[1], tags[2], tags[3]},
         folding_(parse_folding(fold)),
-        rare_(rare->words()) {
+        rare_(rare->snapshot()) {
     if (weights.size() != layout.n_weights() || layout.n_node != index_.n_node() ||
         layout.n_both != index_.n_both() || layout.n_edge != 0)
       throw std::invalid_argument("the weights do not fit the tables of the segmenter");
@@ -159,12 +161,13 @@ class PySegmenter {
 
   // The words of each text.
   nb::list cut(nb::handle texts, const PyLexicon* extra, int threads) const {
-    const Texts all(texts);
+    const nb::tuple fixed(nb::borrow(texts));  // the list may change while the GIL is released
+    const Texts all(fixed);
     std::vector<uint8_t> starts(all.codes.size());
     run(all, extra, threads, starts.data(), nullptr);
     nb::list out;
     size_t k = 0;
-    for (nb::handle text : texts) {
+    for (nb::handle text : fixed) {
       out.append(words(text, starts.data() + all.offsets[k], all.size(k)));
       ++k;
     }
@@ -201,8 +204,9 @@ class PySegmenter {
   void run(const Texts& all, const PyLexicon* extra, int threads, uint8_t* starts,
            float* probabilities) const {
     if (threads < 1) throw std::invalid_argument("threads: at least 1 is needed");
-    std::vector<const ExtraWords*> words{&rare_};
-    if (extra) words.push_back(&extra->words());
+    const std::shared_ptr<const ExtraWords> added = extra ? extra->snapshot() : nullptr;
+    std::vector<const ExtraWords*> words{rare_.get()};
+    if (added) words.push_back(added.get());
     nb::gil_scoped_release release;
     std::atomic<size_t> next{0};
     constexpr size_t chunk = 16;  // texts taken at a time
@@ -234,7 +238,7 @@ class PySegmenter {
   const SegmentIndex& index_;
   WordTags tags_;
   Folding folding_;
-  const ExtraWords& rare_;
+  std::shared_ptr<const ExtraWords> rare_;  // words of training without features of their own
 };
 
 }  // namespace
@@ -266,7 +270,7 @@ void bind_segmentation(nb::module_& m) {
       .def(nb::init<const Layout&, In<float>, const PySegmentIndex*, std::array<int, 4>,
                     const std::string&, const PyLexicon*>(),
            "layout"_a, "weights"_a.noconvert(), "index"_a, "tags"_a, "fold"_a, "rare"_a,
-           nb::keep_alive<1, 4>(), nb::keep_alive<1, 7>())
+           nb::keep_alive<1, 4>())
       .def("cut", &PySegmenter::cut, "texts"_a, "extra"_a.none(), "threads"_a)
       .def("marks", &PySegmenter::marks, "texts"_a, "extra"_a.none(), "threads"_a);
 }

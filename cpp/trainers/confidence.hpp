@@ -4,7 +4,7 @@
 //   M = wᵀΔ,   V = ΔᵀΣΔ,   w ← w + αΣΔ,   Σ⁻¹ ← Σ⁻¹ + κ diag(Δ²)
 //
 // The rules differ in α and κ, and in whether the steps of a mini-batch add up or are averaged. The
-// shadow holds Σ⁻¹ − 1/σ₀, which starts at 0.
+// per-weight state is Σ⁻¹ − 1/σ₀, which starts at 0.
 #pragma once
 
 #include "trainer.hpp"
@@ -14,9 +14,9 @@ namespace adaptag {
 template <class Rule>
 class Confidence {
  public:
-  static constexpr bool sparse = true;
-  struct Row {};
-  struct Clock {
+  static constexpr Hooks hooks{.sparse_direction = true, .step = true};
+  struct RowState {};
+  struct RunState {
     uint64_t step;  // t
   };
 
@@ -33,22 +33,23 @@ class Confidence {
             "precision"};
   }
 
-  Confidence(Values v, const Task&, State<Row, Clock> state)
-      : initial_(float(1 / v[0])), rule_(v[1]), state_(state) {}
+  Confidence(const Values& values, const Task&, State<RowState, RunState> state)
+      : initial_(float(1 / values["variance"])),
+        rule_(values[Rule::parameter.name]),
+        state_(state) {}
 
-  void begin(size_t size) { share_ = Rule::takes_mean ? 1.0f / float(size) : 1.0f; }
-  void end() { ++state_.clock->step; }
+  void begin_update(size_t size) { share_ = Rule::takes_mean ? 1.0f / float(size) : 1.0f; }
+  void end_update() { ++state_.run->step; }
   void prefetch(uint32_t) const {}
 
   template <int W>
-  Totals direction(Lattice<W>& lattice, const int32_t* gold) {
-    margin_ = margin_direction(lattice, gold, 1);
-    return margin_.totals;
+  Margin direction(Lattice<W>& lattice, const int32_t* gold) {
+    return margin_direction(lattice, gold, 1);
   }
 
   template <class Ops, int W>
-  Step step(const Ops& ops, const Gathered<W>& delta) const {
-    if (margin_.wrong == 0) return {};
+  Step step(const Ops& ops, const Gathered<W>& delta, const Margin& margin) const {
+    if (margin.wrong == 0) return {};
     double variance = 0;  // V
     delta.for_each([&](uint32_t, size_t i, const float* x, int n) {
       for_each_vector(ops, n, [&](int j) {
@@ -56,14 +57,14 @@ class Confidence {
         variance += Ops::sum(v * v / precision(ops, i + j));
       });
     });
-    return variance > 0 ? rule_.step(margin_.score, variance, margin_.wrong) : Step{};
+    return variance > 0 ? rule_.step(margin.score, variance, margin.wrong) : Step{};
   }
 
   template <class Ops>
   void update(const Ops& ops, uint32_t, size_t i, const float* delta, int n, Step step) {
     for_each_vector(ops, n, [&](int j) {
       float* const w = state_.weights + i + j;
-      float* const p = state_.shadow + i + j;
+      float* const p = state_.per_weight_state + i + j;
       const auto x = Ops::load(delta + j);
       Ops::store(w, Ops::load(w) + x * (step.weights * share_) / precision(ops, i + j));
       Ops::store(p, Ops::load(p) + x * x * (step.precision * share_));
@@ -71,21 +72,20 @@ class Confidence {
   }
 
   template <class Ops>
-  void read(const Ops&, uint32_t, size_t i, int n, float* out) const {
+  void read_row(const Ops&, uint32_t, size_t i, int n, float* out) const {
     std::copy_n(state_.weights + i, n, out);
   }
 
  private:
   template <class Ops>
   typename Ops::V precision(const Ops&, size_t i) const {
-    return Ops::load(state_.shadow + i) + initial_;
+    return Ops::load(state_.per_weight_state + i) + initial_;
   }
 
   const float initial_;  // 1/σ₀
   const Rule rule_;
-  const State<Row, Clock> state_;
+  const State<RowState, RunState> state_;
   float share_ = 1;  // of a sentence's step in a mini-batch
-  Margin margin_;    // of the sentence at hand
 };
 
 }  // namespace adaptag

@@ -28,8 +28,9 @@ struct CwRule {
     const double root = std::sqrt(margin * margin * square * square / 4 + V * square * xi);
     const double alpha = (-margin * psi + root) / (V * xi);
     if (!(alpha > 0)) return {};
+    // √u as 2V / (αVφ + √…), which never cancels to 0 or below where V is small.
     const double deviation =
-        (-alpha * V * phi + std::sqrt(alpha * alpha * V * V * square + 4 * V)) / 2;
+        2 * V / (alpha * V * phi + std::sqrt(alpha * alpha * V * V * square + 4 * V));
     // Where labels contradict each other, variances go to 0 and steps beyond what float32 holds.
     return {float(std::min(alpha, 1e30)), float(std::min(alpha * phi / deviation, 1e30))};
   }

@@ -12,8 +12,9 @@ namespace adaptag {
 
 class Dca {
  public:
-  using Row = Average::Row;
-  using Clock = Average::Clock;
+  static constexpr Hooks hooks{.step = true};
+  using RowState = Average::RowState;
+  using RunState = Average::RunState;
 
   static Declaration declaration() {
     return {"dca",
@@ -23,28 +24,27 @@ class Dca {
             10,
             {{"aggressiveness", 1.0, "(0, inf)", "largest step C"}, batch_parameter},
             Average::row_fields(),
-            Average::clock_fields(),
+            Average::run_fields(),
             "sum"};
   }
 
-  Dca(Values v, const Task& task, State<Row, Clock> state)
-      : c_(v[0]), average_(task.layout, state) {}
+  Dca(const Values& values, const Task& task, State<RowState, RunState> state)
+      : c_(values["aggressiveness"]), average_(task.layout, state) {}
 
-  void begin(size_t) { average_.begin(); }
-  void end() { average_.end(); }
+  void begin_update(size_t) { average_.begin_update(); }
+  void end_update() { average_.end_update(); }
   void prefetch(uint32_t id) const { average_.prefetch(id); }
 
   template <int W>
   Totals direction(Lattice<W>& lattice, const int32_t* gold) {
-    const Totals totals = likelihood_gradient(lattice, gold);
-    loss_ = totals.loss;
-    return totals;
+    return likelihood_gradient(lattice, gold);
   }
 
   template <class Ops, int W>
-  Step step(const Ops&, const Gathered<W>& gradient) const {
+  Step step(const Ops&, const Gathered<W>& gradient, const Totals& totals) const {
     const double norm = gradient.squared_norm();
-    return {norm > 0 && loss_ > 0 ? float(std::min(c_, loss_ / norm)) : 0.0f};
+    const double loss = totals.loss;  // L
+    return {norm > 0 && loss > 0 ? float(std::min(c_, loss / norm)) : 0.0f};
   }
 
   template <class Ops>
@@ -53,14 +53,13 @@ class Dca {
   }
 
   template <class Ops>
-  void read(const Ops& ops, uint32_t id, size_t i, int n, float* out) const {
-    average_.read(ops, id, i, n, out);
+  void read_row(const Ops& ops, uint32_t id, size_t i, int n, float* out) const {
+    average_.read_row(ops, id, i, n, out);
   }
 
  private:
   const double c_;
   Average average_;
-  double loss_ = 0;  // L of the sentence at hand
 };
 
 }  // namespace adaptag

@@ -1,8 +1,10 @@
-// What a training algorithm says of itself, and what it is told of its task.
+// What a training algorithm declares, and what it is told of its task.
 #pragma once
 
 #include <algorithm>
 #include <span>
+#include <stdexcept>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -30,10 +32,10 @@ struct Declaration {
   std::string_view advice;     // when to use it
   int passes;                  // over the data, unless the user says otherwise
   std::vector<Parameter> parameters;
-  std::vector<Field> row;    // state for each predicate: the fields of Row
-  std::vector<Field> clock;  // state for the whole run: the fields of Clock
-  std::string_view shadow;   // what the second float for each weight is; empty: there is none
-  bool looks_ahead = false;  // whether it needs all data before it starts
+  std::vector<Field> row_state;       // the fields of RowState, the state of one predicate
+  std::vector<Field> run_state;       // the fields of RunState, the state of the whole run
+  std::string_view per_weight_state;  // what the float beside each weight is; empty: there is none
+  bool looks_ahead = false;           // needs all data before it starts; follows from its hooks
 };
 
 // Parameters that several algorithms share.
@@ -47,8 +49,39 @@ constexpr Parameter period_parameter{
     "period", 0, "integer [0, 1000000000]",
     "updates between two regularisations of all weights; 0: such that they cost little"};
 
-// Values of the declared parameters, in the order of the declaration.
-using Values = std::span<const double>;
+// The values of the declared parameters, by name.
+class Values {
+ public:
+  // Values in the order of the declaration; both must outlive this.
+  Values(std::span<const Parameter> declared, std::span<const double> values)
+      : declared_(declared), values_(values) {
+    if (values.size() != declared.size())
+      throw std::invalid_argument("a value for each parameter is needed");
+  }
+
+  bool contains(std::string_view name) const { return place(name) < declared_.size(); }
+  double operator[](std::string_view name) const {
+    const size_t k = place(name);
+    if (k == declared_.size())
+      throw std::logic_error("a parameter that is not declared was read: " + std::string(name));
+    return values_[k];
+  }
+  // Of a parameter whose bounds are names: an enumeration of them, in the order of the bounds.
+  template <class Choice>
+  Choice choice(std::string_view name) const {
+    return Choice(int((*this)[name]));
+  }
+
+ private:
+  size_t place(std::string_view name) const {
+    const auto at = std::find_if(declared_.begin(), declared_.end(),
+                                 [&](const Parameter& p) { return p.name == name; });
+    return size_t(at - declared_.begin());
+  }
+
+  std::span<const Parameter> declared_;
+  std::span<const double> values_;
+};
 
 // What an algorithm knows before it starts.
 struct Task {
@@ -74,13 +107,13 @@ struct Task {
   }
 };
 
-// The arrays that Python owns.
-template <class Row, class Clock>
+// The arrays of a run, which Python owns.
+template <class RowState, class RunState>
 struct State {
-  float* weights;
-  float* shadow;  // as long as weights, or null
-  Row* rows;      // one for each predicate
-  Clock* clock;
+  float* weights;           // [n_weights]
+  float* per_weight_state;  // [n_weights], or null
+  RowState* rows;           // [n_predicates]
+  RunState* run;
 };
 
 }  // namespace adaptag

@@ -12,30 +12,16 @@ struct Step {
   float precision = 0;  // factor of its square in the inverse variances
 };
 
+// Its memory depends on what the sentence fires, not on the size of the model.
 template <int W>
 class Gathered {
  public:
-  explicit Gathered(const Layout& layout)
-      : layout_(layout), ops_{layout.width}, slots_(size_t(layout.n_predicates()) * 2) {}
-
-  void collect(const Lattice<W>& lattice, const Sentence& s, bool sparse) {
-    parts_.clear();
-    sums_.clear();
-    const auto add = [&](uint32_t id, size_t i, const float* delta, int n, float value) {
-      const size_t first = part(id, i, n).first;
-      for (int j = 0; j < n; j += ops_.width())
-        ops_.add(sums_.data() + first + j, delta + j, value);
-    };
-    if (sparse)
-      for_each_block<true>(lattice, s, layout_, add);
-    else
-      for_each_block<false>(lattice, s, layout_, add);
-  }
+  explicit Gathered(const Layout& layout) : ops_{layout.width} {}
 
   // Calls f(id, first weight, direction, n) for every block.
   template <class F>
   void for_each(F&& f) const {
-    for (const Part& p : parts_) f(p.id, p.weights, sums_.data() + p.first, p.n);
+    for (const Block& b : blocks_) f(b.id, b.weights, sums_.data() + b.first, b.n);
   }
 
   double squared_norm() const {
@@ -47,29 +33,62 @@ class Gathered {
   }
 
  private:
-  struct Part {
+  template <int>
+  friend class Gatherer;
+
+  struct Block {
     uint32_t id;
     int n;
     size_t weights;  // first weight
     size_t first;    // first of its sums
   };
 
-  // A slot may be left from another sentence: the part it names must be this block.
-  const Part& part(uint32_t id, size_t weights, int n) {
-    const bool edge = id >= layout_.edge_begin() && weights == layout_.edge_row(id);
-    uint32_t& slot = slots_[size_t(id) * 2 + edge];
-    if (slot < parts_.size() && parts_[slot].weights == weights) return parts_[slot];
-    slot = uint32_t(parts_.size());
-    parts_.push_back({id, n, weights, sums_.size()});
-    sums_.resize(sums_.size() + size_t(n), 0.0f);
-    return parts_.back();
+  const Rows<W> ops_;
+  std::vector<Block> blocks_;
+  std::vector<float> sums_;
+};
+
+// Sums directions up, sentence by sentence; all sentences of a run share its table.
+template <int W>
+class Gatherer {
+ public:
+  explicit Gatherer(const Layout& layout)
+      : layout_(layout),
+        ops_{layout.width},
+        slots_(layout.n_predicates() + size_t(layout.n_both)) {}
+
+  template <bool sparse>
+  void gather(const Lattice<W>& lattice, const Sentence& s, Gathered<W>& out) {
+    out.blocks_.clear();
+    out.sums_.clear();
+    for_each_block<sparse>(lattice, s, layout_,
+                           [&](uint32_t id, size_t i, const float* delta, int n, float value) {
+                             const size_t first = block(out, id, i, n).first;
+                             for (int j = 0; j < n; j += ops_.width())
+                               ops_.add(out.sums_.data() + first + j, delta + j, value);
+                           });
+  }
+
+ private:
+  using Block = typename Gathered<W>::Block;
+
+  // A slot may be left from another sentence: the block it names must be this one.
+  const Block& block(Gathered<W>& out, uint32_t id, size_t weights, int n) {
+    const bool second = id >= layout_.edge_begin() && id < layout_.node_end() &&
+                        weights == layout_.edge_row(id);  // node weights have the first
+    uint32_t& slot = slots_[second ? layout_.n_predicates() + (id - layout_.edge_begin()) : id];
+    if (slot < out.blocks_.size() && out.blocks_[slot].weights == weights) return out.blocks_[slot];
+    slot = uint32_t(out.blocks_.size());
+    out.blocks_.push_back({id, n, weights, out.sums_.size()});
+    out.sums_.resize(out.sums_.size() + size_t(n), 0.0f);
+    return out.blocks_.back();
   }
 
   const Layout layout_;
   const Rows<W> ops_;
-  std::vector<uint32_t> slots_;  // node and edge block of each predicate → its part, or anything
-  std::vector<Part> parts_;
-  std::vector<float> sums_;
+  // [n_predicates + n_both] a predicate's block in the sentence at hand, or anything; the edge
+  // blocks of predicates that have both kinds come last.
+  std::vector<uint32_t> slots_;
 };
 
 }  // namespace adaptag

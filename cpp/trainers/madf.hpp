@@ -6,7 +6,7 @@
 //   every k-th update  w ← (1 − kλη_t B) w                  Bordes, Bottou, Gallinari (2009)
 //
 // #φ_i counts the tokens at which predicate and gold label (or labels) occur together, so B has an
-// entry for each weight: it is the shadow. All weights are regularised at once, seldom.
+// entry for each weight: it is the per-weight state. All weights are regularised at once, seldom.
 #pragma once
 
 #include "schedule.hpp"
@@ -16,8 +16,9 @@ namespace adaptag {
 
 class Madf {
  public:
-  struct Row {};
-  struct Clock {
+  static constexpr Hooks hooks{.prepare = true, .sweep = true};
+  struct RowState {};
+  struct RunState {
     uint64_t step;  // t
   };
 
@@ -36,25 +37,25 @@ class Madf {
              batch_parameter},
             {},
             {{"step", "uint64"}},
-            "scaling",
-            true};
+            "scaling"};
   }
 
-  Madf(Values v, const Task& task, State<Row, Clock> state)
-      : lambda_(task.prior(v[1])),
-        schedule_{Schedule::bordes, v[0], 1, task.n_updates(), lambda_},
-        alpha_(1 / v[2]),
-        beta_(1 / v[3]),
-        period_(task.period(v[4], lambda_ * v[0] * v[3])),
+  Madf(const Values& values, const Task& task, State<RowState, RunState> state)
+      : lambda_(task.prior(values["sigma"])),
+        schedule_{Schedule::bordes, values["rate"], 1, task.n_updates(), lambda_},
+        alpha_(1 / values["lower"]),
+        beta_(1 / values["upper"]),
+        period_(task.period(values["period"], lambda_ * values["rate"] * values["upper"])),
         state_(state) {
-    if (v[2] > v[3])
-      throw std::invalid_argument("lower is " + std::to_string(v[2]) +
-                                  "; allowed: at most upper, " + std::to_string(v[3]));
-    check_shrink(double(period_) * lambda_ * v[0] * v[3]);
+    const double lower = values["lower"], upper = values["upper"];
+    if (lower > upper)
+      throw std::invalid_argument("lower is " + std::to_string(lower) +
+                                  "; allowed: at most upper, " + std::to_string(upper));
+    check_shrink(double(period_) * lambda_ * values["rate"] * upper);
   }
 
   void prepare(const Task& task) {
-    float* const scaling = state_.shadow;
+    float* const scaling = state_.per_weight_state;
     std::fill_n(scaling, task.layout.n_weights(), 0.0f);
     count_features(task.data, task.layout, scaling);
     const double tokens = double(task.data.labels.size());
@@ -62,8 +63,8 @@ class Madf {
       scaling[i] = float(1 / (beta_ + (alpha_ - beta_) * scaling[i] / tokens));
   }
 
-  void begin(size_t) { eta_ = schedule_(state_.clock->step); }
-  void end() { ++state_.clock->step; }
+  void begin_update(size_t) { eta_ = schedule_(state_.run->step); }
+  void end_update() { ++state_.run->step; }
   void prefetch(uint32_t) const {}
 
   template <int W>
@@ -75,26 +76,26 @@ class Madf {
   void update(const Ops& ops, uint32_t, size_t i, const float* delta, int n, float value) {
     const float step = float(eta_) * value;
     float* const w = state_.weights + i;
-    const float* const scaling = state_.shadow + i;
+    const float* const scaling = state_.per_weight_state + i;
     for_each_vector(ops, n, [&](int j) {
       Ops::store(w + j, Ops::load(w + j) + Ops::load(scaling + j) * Ops::load(delta + j) * step);
     });
   }
 
-  bool due() const { return state_.clock->step % period_ == 0 && lambda_ > 0; }
+  bool sweep_due() const { return state_.run->step % period_ == 0 && lambda_ > 0; }
   template <class Ops>
-  void settle(const Ops& ops, uint32_t, size_t i, int n) {
+  void sweep_row(const Ops& ops, uint32_t, size_t i, int n) {
     const float shrink = float(double(period_) * lambda_ * eta_);
     float* const w = state_.weights + i;
     for_each_vector(ops, n, [&](int j) {
-      const auto scaling = Ops::load(state_.shadow + i + j);
+      const auto scaling = Ops::load(state_.per_weight_state + i + j);
       Ops::store(w + j, Ops::load(w + j) * (1.0f - scaling * shrink));
     });
   }
-  void settled() {}
+  void end_sweep() {}
 
   template <class Ops>
-  void read(const Ops&, uint32_t, size_t i, int n, float* out) const {
+  void read_row(const Ops&, uint32_t, size_t i, int n, float* out) const {
     std::copy_n(state_.weights + i, n, out);
   }
 
@@ -103,7 +104,7 @@ class Madf {
   const Schedule schedule_;
   const double alpha_, beta_;  // 1/a, 1/b
   const uint64_t period_;      // k
-  const State<Row, Clock> state_;
+  const State<RowState, RunState> state_;
   double eta_ = 0;  // η_t
 };
 

@@ -14,43 +14,44 @@ namespace adaptag {
 
 class Pa {
  public:
-  static constexpr bool sparse = true;
-  using Row = Average::Row;
-  using Clock = Average::Clock;
+  static constexpr Hooks hooks{.sparse_direction = true, .step = true};
+  using RowState = Average::RowState;
+  using RunState = Average::RunState;
 
   static Declaration declaration() {
     return {"pa",
             "the hinge loss under the Hamming cost; gives the mean of all weights on the way",
-            "Margins without a learning rate; fast passes, no probabilities to speak of.",
+            "Margins without a learning rate; fast passes, probabilities that are not calibrated.",
             10,
             {{"aggressiveness", 0.1, "(0, inf)", "largest step C (pa-1), or its softness (pa-2)"},
              {"variant", 0, "pa-1 | pa | pa-2", "how noise is met: a limit, not at all, softly"},
              batch_parameter},
             Average::row_fields(),
-            Average::clock_fields(),
+            Average::run_fields(),
             "sum"};
   }
 
-  Pa(Values v, const Task& task, State<Row, Clock> state)
-      : c_(v[0]), variant_(Variant(int(v[1]))), average_(task.layout, state) {}
+  Pa(const Values& values, const Task& task, State<RowState, RunState> state)
+      : c_(values["aggressiveness"]),
+        variant_(values.choice<Variant>("variant")),
+        average_(task.layout, state) {}
 
-  void begin(size_t) { average_.begin(); }
-  void end() { average_.end(); }
+  void begin_update(size_t) { average_.begin_update(); }
+  void end_update() { average_.end_update(); }
   void prefetch(uint32_t id) const { average_.prefetch(id); }
 
   template <int W>
-  Totals direction(Lattice<W>& lattice, const int32_t* gold) {
-    const Totals totals = margin_direction(lattice, gold, 1).totals;
-    loss_ = totals.loss;
-    return totals;
+  Margin direction(Lattice<W>& lattice, const int32_t* gold) {
+    return margin_direction(lattice, gold, 1);
   }
 
   template <class Ops, int W>
-  Step step(const Ops&, const Gathered<W>& delta) const {
-    const double norm = loss_ > 0 ? delta.squared_norm() : 0;
+  Step step(const Ops&, const Gathered<W>& delta, const Margin& margin) const {
+    const double loss = margin.loss;  // ℓ
+    const double norm = loss > 0 ? delta.squared_norm() : 0;
     if (norm == 0) return {};
-    if (variant_ == pa_2) return {float(loss_ / (norm + 1 / (2 * c_)))};
-    return {float(variant_ == pa ? loss_ / norm : std::min(c_, loss_ / norm))};
+    if (variant_ == pa_2) return {float(loss / (norm + 1 / (2 * c_)))};
+    return {float(variant_ == pa ? loss / norm : std::min(c_, loss / norm))};
   }
 
   template <class Ops>
@@ -59,8 +60,8 @@ class Pa {
   }
 
   template <class Ops>
-  void read(const Ops& ops, uint32_t id, size_t i, int n, float* out) const {
-    average_.read(ops, id, i, n, out);
+  void read_row(const Ops& ops, uint32_t id, size_t i, int n, float* out) const {
+    average_.read_row(ops, id, i, n, out);
   }
 
  private:
@@ -69,7 +70,6 @@ class Pa {
   const double c_;
   const Variant variant_;
   Average average_;
-  double loss_ = 0;  // ℓ of the sentence at hand
 };
 
 }  // namespace adaptag

@@ -11,9 +11,9 @@ namespace adaptag {
 
 class Perceptron {
  public:
-  static constexpr bool sparse = true;
-  struct Row {};
-  struct Clock {
+  static constexpr Hooks hooks{.sparse_direction = true};
+  struct RowState {};
+  struct RunState {
     uint64_t step;  // t
   };
 
@@ -28,15 +28,15 @@ class Perceptron {
             ""};
   }
 
-  Perceptron(Values, const Task&, State<Row, Clock> state) : state_(state) {}
+  Perceptron(const Values&, const Task&, State<RowState, RunState> state) : state_(state) {}
 
-  void begin(size_t) {}
-  void end() { ++state_.clock->step; }
+  void begin_update(size_t) {}
+  void end_update() { ++state_.run->step; }
   void prefetch(uint32_t) const {}
 
   template <int W>
-  Totals direction(Lattice<W>& lattice, const int32_t* gold) {
-    return margin_direction(lattice, gold, 0).totals;
+  Margin direction(Lattice<W>& lattice, const int32_t* gold) {
+    return margin_direction(lattice, gold, 0);
   }
 
   template <class Ops>
@@ -45,41 +45,41 @@ class Perceptron {
   }
 
   template <class Ops>
-  void read(const Ops&, uint32_t, size_t i, int n, float* out) const {
+  void read_row(const Ops&, uint32_t, size_t i, int n, float* out) const {
     std::copy_n(state_.weights + i, n, out);
   }
 
  private:
-  const State<Row, Clock> state_;
+  const State<RowState, RunState> state_;
 };
 
 class AveragedPerceptron {
  public:
-  static constexpr bool sparse = true;
-  using Row = Average::Row;
-  using Clock = Average::Clock;
+  static constexpr Hooks hooks{.sparse_direction = true};
+  using RowState = Average::RowState;
+  using RunState = Average::RunState;
 
   static Declaration declaration() {
     return {"averaged-perceptron",
             "mistakes of the best path; gives the mean of all weights on the way",
-            "The fastest passes, no parameter to choose; no probabilities to speak of.",
+            "The fastest passes, no parameter to choose; its probabilities are not calibrated.",
             10,
             {batch_parameter},
             Average::row_fields(),
-            Average::clock_fields(),
+            Average::run_fields(),
             "sum"};
   }
 
-  AveragedPerceptron(Values, const Task& task, State<Row, Clock> state)
+  AveragedPerceptron(const Values&, const Task& task, State<RowState, RunState> state)
       : average_(task.layout, state) {}
 
-  void begin(size_t) { average_.begin(); }
-  void end() { average_.end(); }
+  void begin_update(size_t) { average_.begin_update(); }
+  void end_update() { average_.end_update(); }
   void prefetch(uint32_t id) const { average_.prefetch(id); }
 
   template <int W>
-  Totals direction(Lattice<W>& lattice, const int32_t* gold) {
-    return margin_direction(lattice, gold, 0).totals;
+  Margin direction(Lattice<W>& lattice, const int32_t* gold) {
+    return margin_direction(lattice, gold, 0);
   }
 
   template <class Ops>
@@ -88,8 +88,8 @@ class AveragedPerceptron {
   }
 
   template <class Ops>
-  void read(const Ops& ops, uint32_t id, size_t i, int n, float* out) const {
-    average_.read(ops, id, i, n, out);
+  void read_row(const Ops& ops, uint32_t id, size_t i, int n, float* out) const {
+    average_.read_row(ops, id, i, n, out);
   }
 
  private:

@@ -3,7 +3,7 @@
 
 #include <tuple>
 
-#include "adf.hpp"
+#include "adf_documents.hpp"
 #include "arow.hpp"
 #include "cw.hpp"
 #include "dca.hpp"
@@ -17,6 +17,11 @@ namespace adaptag {
 
 using Algorithms =
     std::tuple<Adf, Madf, Sgd, SgdL1, Perceptron, AveragedPerceptron, Pa, Dca, Cw, Arow>;
+
+// The compiler says which requirement an algorithm does not meet.
+static_assert([]<class... A>(std::tuple<A...>*) {
+  return (TrainingAlgorithm<A, 8> && ...);
+}(static_cast<Algorithms*>(nullptr)));
 
 // Calls f.operator()<Algorithm>() for each registered algorithm.
 template <class F>

@@ -5,12 +5,12 @@
 //   w ← w + γ_t ∇ log P(y_i | x_i), and every k-th update  w ← (1 − kλγ_t) w      (bordes)
 //
 // Lazy form: after update t every weight has shrunk by (1 − x_t), x_t = λγ_t with λ = 1/(Nσ²), or
-// kλγ_t at every k-th update. The clock sums S = Σ −log(1 − x_t) in float64; a row remembers the
-// sum it has seen and applies the difference when it is next read. The shrink of the update itself
-// stays pending (see adf.hpp).
+// kλγ_t at every k-th update. The run state sums S = Σ −log(1 − x_t) in float64; a row remembers
+// the sum it has seen and applies the difference when it is next read. The shrink of the update
+// itself stays pending (see adf.hpp).
 //
 // Averages are lazy too. A row that holds w since the sum was S₀ stands for w e^{S₀ − S_t} after
-// update t, so the mean needs G = Σ e^{−S_t} from the clock and the G that the row has seen.
+// update t, so the mean needs G = Σ e^{−S_t} from the run state and the G that the row has seen.
 #pragma once
 
 #include "schedule.hpp"
@@ -20,11 +20,12 @@ namespace adaptag {
 
 class Sgd {
  public:
-  struct Row {
+  static constexpr Hooks hooks{.refresh = true, .scale = true, .sweep = true};
+  struct RowState {
     double shrunk;  // S when the row was last made current
     double summed;  // G up to which its weights are in the sum
   };
-  struct Clock {
+  struct RunState {
     uint64_t step;    // t
     double shrink;    // S
     double summed;    // G
@@ -50,33 +51,37 @@ class Sgd {
         "sum"};
   }
 
-  Sgd(Values v, const Task& task, State<Row, Clock> state)
-      : lambda_(task.prior(v[1])),
-        schedule_{Schedule::Kind(int(v[2])), v[0], v[3], task.n_updates(), lambda_},
-        period_(schedule_.kind == Schedule::bordes ? task.period(v[4], lambda_ * v[0]) : 1),
-        average_from_(v[5] > 0 ? (v[5] - 1) * task.n_updates() : INFINITY),
+  Sgd(const Values& values, const Task& task, State<RowState, RunState> state)
+      : lambda_(task.prior(values["sigma"])),
+        schedule_{values.choice<Schedule::Kind>("schedule"), values["rate"], values["decay"],
+                  task.n_updates(), lambda_},
+        period_(schedule_.kind == Schedule::bordes
+                    ? task.period(values["period"], lambda_ * schedule_.rate)
+                    : 1),
+        average_from_(values["average"] > 0 ? (values["average"] - 1) * task.n_updates()
+                                            : INFINITY),
         state_(state) {
-    check_shrink(double(period_) * lambda_ * v[0]);
+    check_shrink(double(period_) * lambda_ * schedule_.rate);
   }
 
-  void begin(size_t) {
-    const uint64_t t = state_.clock->step;
+  void begin_update(size_t) {
+    const uint64_t t = state_.run->step;
     const double gamma = schedule_(t);
     shrink_ = (t + 1) % period_ == 0 ? double(period_) * lambda_ * gamma : 0;
     step_ = float(schedule_.kind == Schedule::bordes ? gamma : gamma / (1 - shrink_));
   }
-  void end() {
-    Clock& clock = *state_.clock;
-    clock.shrink -= std::log1p(-shrink_);
-    if (double(clock.step++) < average_from_) return;
-    clock.summed += std::exp(-clock.shrink);
-    clock.averaged += 1;
+  void end_update() {
+    RunState& run = *state_.run;
+    run.shrink -= std::log1p(-shrink_);
+    if (double(run.step++) < average_from_) return;
+    run.summed += std::exp(-run.shrink);
+    run.averaged += 1;
   }
   void prefetch(uint32_t id) const { __builtin_prefetch(state_.rows + id, 1); }
 
   template <class Ops>
   void refresh(const Ops& ops, uint32_t id, size_t i, int n, size_t) {
-    if (state_.clock->averaged > 0) add_to_sum(ops, id, i, n);
+    if (state_.run->averaged > 0) add_to_sum(ops, id, i, n);
     if (pending(id) > largest_pending) apply(ops, id, i, n);
   }
   float scale(uint32_t id) const { return pending_scale(pending(id)); }
@@ -92,50 +97,50 @@ class Sgd {
   }
 
   template <class Ops>
-  void read(const Ops& ops, uint32_t id, size_t i, int n, float* out) const {
+  void read_row(const Ops& ops, uint32_t id, size_t i, int n, float* out) const {
     std::copy_n(state_.weights + i, n, out);
-    if (state_.clock->averaged == 0) {
+    if (state_.run->averaged == 0) {
       if (!is_zero(out, n)) scale_block(ops, out, n, std::exp(-pending(id)));
       return;
     }
     scale_block(ops, out, n, float(unsummed(id)));
-    add_block(ops, out, state_.shadow + i, n, 1.0f);
-    scale_block(ops, out, n, float(1 / state_.clock->averaged));
+    add_block(ops, out, state_.per_weight_state + i, n, 1.0f);
+    scale_block(ops, out, n, float(1 / state_.run->averaged));
   }
 
-  // G loses its digits when S is large: all rows are made current, and the clock starts anew.
-  bool due() const { return state_.clock->averaged > 0 && state_.clock->shrink > 8; }
+  // G loses its digits when S is large: all rows are made current, and the sums start anew.
+  bool sweep_due() const { return state_.run->averaged > 0 && state_.run->shrink > 8; }
   template <class Ops>
-  void settle(const Ops& ops, uint32_t id, size_t i, int n) {
+  void sweep_row(const Ops& ops, uint32_t id, size_t i, int n) {
     add_to_sum(ops, id, i, n);
     apply(ops, id, i, n);
     state_.rows[id] = {};
   }
-  void settled() { state_.clock->shrink = state_.clock->summed = 0; }
+  void end_sweep() { state_.run->shrink = state_.run->summed = 0; }
 
  private:
-  float pending(uint32_t id) const { return float(state_.clock->shrink - state_.rows[id].shrunk); }
+  float pending(uint32_t id) const { return float(state_.run->shrink - state_.rows[id].shrunk); }
   double unsummed(uint32_t id) const {
-    const Row& row = state_.rows[id];
-    return std::exp(row.shrunk) * (state_.clock->summed - row.summed);
+    const RowState& row = state_.rows[id];
+    return std::exp(row.shrunk) * (state_.run->summed - row.summed);
   }
 
   template <class Ops>
   void add_to_sum(const Ops& ops, uint32_t id, size_t i, int n) {
-    add_block(ops, state_.shadow + i, state_.weights + i, n, float(unsummed(id)));
-    state_.rows[id].summed = state_.clock->summed;
+    add_block(ops, state_.per_weight_state + i, state_.weights + i, n, float(unsummed(id)));
+    state_.rows[id].summed = state_.run->summed;
   }
   template <class Ops>
   void apply(const Ops& ops, uint32_t id, size_t i, int n) {
     scale_block(ops, state_.weights + i, n, std::exp(-pending(id)));
-    state_.rows[id].shrunk = state_.clock->shrink;
+    state_.rows[id].shrunk = state_.run->shrink;
   }
 
   const double lambda_;
   const Schedule schedule_;
   const uint64_t period_;      // k
   const double average_from_;  // first update in the mean
-  const State<Row, Clock> state_;
+  const State<RowState, RunState> state_;
   double shrink_ = 0;  // x_t
   float step_ = 0;     // γ_t, or γ_t / (1 − x_t)
 };

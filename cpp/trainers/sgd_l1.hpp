@@ -4,7 +4,7 @@
 //   clipping    w ← w + η_t g, then every weight moves by δ_t towards 0, not beyond
 //   cumulative  u ← u + δ_t,  w ← w + η_t g, then every weight pays what it owes:
 //                 w > 0:  w ← max(0, w − (u + q)),   w < 0:  w ← min(0, w + (u − q)),
-//                 where q, its shadow, is all it has paid so far                  (Figure 2)
+//                 where q, its per-weight state, is all it has paid so far        (Figure 2)
 //
 // Lazy form: a row pays when it is next read, for all updates since, which comes to the same:
 // clipped moves towards 0 add up, and so do u and q. The naive penalty oscillates around 0 and must
@@ -18,10 +18,11 @@ namespace adaptag {
 
 class SgdL1 {
  public:
-  struct Row {
+  static constexpr Hooks hooks{.refresh = true};
+  struct RowState {
     double paid;  // u up to which the row has paid; naive: the number of updates
   };
-  struct Clock {
+  struct RunState {
     uint64_t step;   // t
     double penalty;  // u = Σ δ_s
   };
@@ -42,30 +43,31 @@ class SgdL1 {
             "paid"};
   }
 
-  SgdL1(Values v, const Task& task, State<Row, Clock> state)
+  SgdL1(const Values& values, const Task& task, State<RowState, RunState> state)
       : layout_(task.layout),
-        strength_(v[1] / task.n_updates()),
-        penalty_(Penalty(int(v[2]))),
-        schedule_{Schedule::Kind(int(v[3])), v[0], v[4], task.n_updates()},
+        strength_(values["l1"] / task.n_updates()),
+        penalty_(values.choice<Penalty>("penalty")),
+        schedule_{values.choice<Schedule::Kind>("schedule"), values["rate"], values["decay"],
+                  task.n_updates()},
         state_(state) {}
 
-  void begin(size_t) {
-    eta_ = schedule_(state_.clock->step);
+  void begin_update(size_t) {
+    eta_ = schedule_(state_.run->step);
     if (penalty_ == naive)
-      for (uint64_t t = deltas_.size(); t <= state_.clock->step; ++t)
+      for (uint64_t t = deltas_.size(); t <= state_.run->step; ++t)
         deltas_.push_back(float(schedule_(t) * strength_));
   }
-  void end() {
-    ++state_.clock->step;
-    state_.clock->penalty += eta_ * strength_;
+  void end_update() {
+    ++state_.run->step;
+    state_.run->penalty += eta_ * strength_;
   }
   void prefetch(uint32_t id) const { __builtin_prefetch(state_.rows + id, 1); }
 
   template <class Ops>
   void refresh(const Ops& ops, uint32_t id, size_t i, int n, size_t) {
-    Row& row = state_.rows[id];
+    RowState& row = state_.rows[id];
     if (row.paid == now()) return;
-    pay(ops, row, state_.weights + i, state_.shadow + i, n);
+    pay(ops, row, state_.weights + i, state_.per_weight_state + i, n);
     row.paid = now();
   }
 
@@ -81,24 +83,22 @@ class SgdL1 {
   }
 
   template <class Ops>
-  void read(const Ops& ops, uint32_t id, size_t i, int n, float* out) {
+  void read_row(const Ops& ops, uint32_t id, size_t i, int n, float* out) {
     std::copy_n(state_.weights + i, n, out);
     if (is_zero(out, n)) return;
-    if (penalty_ == naive) begin(0);
-    std::vector<float> paid(state_.shadow + i, state_.shadow + i + n);
+    if (penalty_ == naive) begin_update(0);
+    std::vector<float> paid(state_.per_weight_state + i, state_.per_weight_state + i + n);
     pay(ops, state_.rows[id], out, paid.data(), n);
   }
 
  private:
   enum Penalty { cumulative, clipping, naive };
 
-  double now() const {
-    return penalty_ == naive ? double(state_.clock->step) : state_.clock->penalty;
-  }
+  double now() const { return penalty_ == naive ? double(state_.run->step) : state_.run->penalty; }
 
   // Brings n weights, which have paid up to row.paid, to the start of the current update.
   template <class Ops>
-  void pay(const Ops& ops, const Row& row, float* w, float* q, int n) const {
+  void pay(const Ops& ops, const RowState& row, float* w, float* q, int n) const {
     using V = typename Ops::V;
     const auto towards_zero = [](V x, V up, V down) {  // how far a weight may go on either side
       const V above = x - down, below = x + up;
@@ -106,7 +106,7 @@ class SgdL1 {
                          Ops::select(below < 0.0f, below, V{}));
     };
     if (penalty_ == cumulative) {
-      const float u = float(state_.clock->penalty);
+      const float u = float(state_.run->penalty);
       for_each_vector(ops, n, [&](int j) {
         const V x = Ops::load(w + j), paid = Ops::load(q + j);
         const V y = Ops::select(x == 0.0f, x, towards_zero(x, u - paid, u + paid));
@@ -114,7 +114,7 @@ class SgdL1 {
         Ops::store(w + j, y);
       });
     } else if (penalty_ == clipping) {
-      const V owed = Ops::broadcast(float(state_.clock->penalty - row.paid));
+      const V owed = Ops::broadcast(float(state_.run->penalty - row.paid));
       for_each_vector(ops, n, [&](int j) {
         const V x = Ops::load(w + j);
         Ops::store(w + j, Ops::select(x == 0.0f, x, towards_zero(x, owed, owed)));
@@ -122,7 +122,7 @@ class SgdL1 {
     } else {
       for_each_vector(ops, n, [&](int j) {
         V x = Ops::load(w + j);
-        for (auto t = uint64_t(row.paid); t < state_.clock->step; ++t) x = naive_step(ops, x, t);
+        for (auto t = uint64_t(row.paid); t < state_.run->step; ++t) x = naive_step(ops, x, t);
         Ops::store(w + j, x);
       });
     }
@@ -137,12 +137,12 @@ class SgdL1 {
   // The naive penalty of this update, read at the weights before it: once for each row.
   template <class Ops>
   void pay_naively_now(const Ops& ops, uint32_t id) {
-    Row& row = state_.rows[id];
-    if (row.paid != double(state_.clock->step)) return;
+    RowState& row = state_.rows[id];
+    if (row.paid != double(state_.run->step)) return;
     row.paid += 1;
     float* const w = state_.weights + layout_.row(id);
     for_each_vector(ops, int(layout_.row_size(id)), [&](int j) {
-      Ops::store(w + j, naive_step(ops, Ops::load(w + j), state_.clock->step));
+      Ops::store(w + j, naive_step(ops, Ops::load(w + j), state_.run->step));
     });
   }
 
@@ -150,7 +150,7 @@ class SgdL1 {
   const double strength_;  // C / N
   const Penalty penalty_;
   const Schedule schedule_;
-  const State<Row, Clock> state_;
+  const State<RowState, RunState> state_;
   double eta_ = 0;             // η_t
   std::vector<float> deltas_;  // δ_t of all updates so far, for the naive penalty
 };

@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from adaptag import api
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.columns import ColumnCorpus
-from adaptag.corpus.labels import number_sequences
 from adaptag.dataset.encoded import Dataset
-from adaptag.experiments.problem import tagging_problem
+from adaptag.experiments.tasks import tagging_problem
 from adaptag.features.extractors import add_columns, orthography, substrings
-from adaptag.features.index import FeatureIndex
 from adaptag.features.template import Template
 from reproduction.recipes.chunking import L1_CHARTS, l1_rows, sentences_of
 from reproduction.recipes.recipe import (
@@ -121,14 +119,12 @@ def problem(corpora: Corpora, features: str) -> Problem:
 
 def with_substrings(corpora: Corpora) -> Problem:
     """Features as attributes, since a token has many substrings."""
-    train, test = (AttributeCorpus.from_items(map(attributes, part)) for part in corpora)
-    index, features = FeatureIndex.build(train, Template.for_attributes())
-    labels, names = number_sequences(_labels(corpora.train), train.sentences)
-    more, all_names = number_sequences(_labels(corpora.test), test.sentences, names)
-    return tagging_problem(
-        Dataset(index, features, labels, tuple(names)),
-        Dataset(index, index.encode(test), more, tuple(all_names)),
+    train, test = (
+        AttributeCorpus.from_items(map(attributes, part)).with_labels(_labels(part))
+        for part in corpora
     )
+    dataset = Dataset.build(train)
+    return tagging_problem(dataset, Dataset.encode(test, dataset.index, dataset.label_names))
 
 
 def attributes(sentence: Sentence) -> Iterator[list[str]]:

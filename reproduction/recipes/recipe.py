@@ -10,13 +10,14 @@ import numpy as np
 from adaptag import api
 from adaptag.dataset.encoded import Dataset
 from adaptag.errors import FileError
-from adaptag.experiments.problem import Problem, tagging_problem
+from adaptag.experiments.tasks import tagging_problem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from adaptag.corpus.data import Corpus
+    from adaptag.experiments.problem import Problem
     from adaptag.experiments.results import Table
     from adaptag.features.template import Template
     from adaptag.settings import Value

@@ -5,19 +5,18 @@ from __future__ import annotations
 import time
 from collections import Counter
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptag._native import core
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.segmented import SegmentedCorpus, tag_names
-from adaptag.dataset.encoded import Examples
-from adaptag.evaluation.segmentation import common_words, evaluate_segmentation
-from adaptag.experiments.problem import Part, Problem
-from adaptag.experiments.results import Data, Table
-from adaptag.features.characters import CharacterFeatures, CharacterIndex
+from adaptag.evaluation.segmentation import evaluate_segmentation
+from adaptag.experiments.results import Table
+from adaptag.experiments.tasks import Segmentation
 from adaptag.features.extractors import MaximumMatching, add_columns
+from adaptag.features.settings import CharacterFeatures
 from adaptag.features.unsupervised import AccessorVariety, MutualInformation
 from adaptag.segmentation.segmenter import Segmenter
 from reproduction.recipes.recipe import (
@@ -39,8 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
+    from adaptag.experiments.problem import Problem
     from adaptag.features.extractors import Extractor
     from reproduction.recipes.recipe import Effort
 
@@ -53,11 +51,10 @@ __all__ = [
     "with_columns",
 ]
 
-TAGS = "bie"
 PLAIN, EXTENDED = "plain", "extended"
-KINDS = {
-    "": CharacterFeatures(),
-    PLAIN: CharacterFeatures(word_cutoff=0, edges=None),
+KINDS: dict[str, dict[str, Any]] = {
+    "": {},
+    PLAIN: {"word_cutoff": 0, "plain_edges": True},
 }
 RATES = (0.05, 0.1, 0.2)
 SIGMAS = (1.0, 2.0, 5.0)
@@ -77,25 +74,9 @@ def problem(corpora: Corpora, features: str) -> Problem:
     return extended(corpora) if features == EXTENDED else words(corpora, KINDS[features])
 
 
-def words(corpora: Corpora, features: CharacterFeatures) -> Problem:
+def words(corpora: Corpora, features: Mapping[str, Any]) -> Problem:
     """The score is the F of words, as the script of the bakeoff counts them."""
-    train, test = corpora
-    index = CharacterIndex.build(train, features)
-    gold, texts = test.words(), test.texts()
-
-    def counts(weights: NDArray[np.float32]) -> NDArray[np.int64]:
-        predicted = Segmenter.of(TAGS, index, weights).cut_all(texts)
-        pairs = zip(gold, predicted, strict=True)
-        rows = [(sum(common_words(right, cut)), len(cut), len(right)) for right, cut in pairs]
-        return np.array(rows, np.int64)
-
-    examples = Examples(index, index.encode(train), train.labels(TAGS), tag_names(TAGS))
-    return Problem(
-        (Part(examples, counts),),
-        "word F1",
-        Data("training data", len(train), train.n_characters),
-        Data("test data", len(test), test.n_characters),
-    )
+    return Segmentation(features).problem(*corpora)
 
 
 # ---- features of raw text ----------------------------------------------------------------------
@@ -198,8 +179,7 @@ def increments(corpora: Corpora, effort: Effort, say: Callable[[str], None]) -> 
         if key not in trained:
             say(f"{step.name}: {passes} passes")
             model = Segmenter(
-                TAGS,
-                features=KINDS[step.features],
+                **KINDS[step.features],
                 algorithm=step.algorithm,
                 passes=passes,
                 parameters=step.settings,

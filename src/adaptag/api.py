@@ -15,7 +15,7 @@ from adaptag.decoding.model import Model, TagScorer
 from adaptag.errors import CorpusError, ParameterError
 from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences, marks_chunks
 from adaptag.features.settings import FeatureSettings
-from adaptag.model.growth import transplant
+from adaptag.model.remapping import remap_weights
 from adaptag.settings import AUTO, split_options, with_options
 from adaptag.storage.tensors import kind_of
 from adaptag.training.checkpoint import Checkpoint
@@ -142,7 +142,7 @@ def tagging_job(
     weights = None
     if start is not None:
         record["start"] = dict(start.provenance)
-        weights = transplant(start.weights, start.layout, dataset.layout)
+        weights = remap_weights(start.weights, start.layout, dataset.layout)
     scorer = None
     if dev is not None:
         scorer = TagScorer(_encode_dev(dev, dataset, format), metric)

@@ -53,7 +53,7 @@ def test_says_what_it_is_for(algorithm):
     assert algorithm.objective
     assert algorithm.advice
     assert algorithm.passes >= 1
-    assert bool(algorithm.clock) == algorithm.online
+    assert bool(algorithm.run_state) == algorithm.online
 
 
 @every

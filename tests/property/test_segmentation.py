@@ -7,7 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adaptag.corpus.segmented import TAG_SETS, SegmentedCorpus, tag_names
+from adaptag.corpus.segmented import SegmentedCorpus, tag_names
+from adaptag.corpus.settings import TAG_SETS
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.settings import FOLDS
 from adaptag.model.linear_chain import LinearChain

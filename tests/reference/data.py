@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-import adaptag
 from adaptag._native import core
 from adaptag.dataset.encoded import Dataset
 from adaptag.features.index import Encoded, FeatureIndex
@@ -98,8 +97,8 @@ class Problem:
         return self.dataset.native(self.dataset.layout)
 
     def decoder(self, weights: Weights) -> core.Decoder:
-        """A decoder of encoded data; its feature index is never asked."""
-        index = adaptag.encode([["a"]], [["X"]], template="B").index.native
+        """A decoder of encoded data; its feature index has no template lines and is not used."""
+        index = core.FeatureIndex(core.Program([], [], -1, 0), self.n_of_kind)
         dataset = self.dataset
         return core.Decoder(dataset.layout, self.pack(weights), index, list(dataset.label_names))
 

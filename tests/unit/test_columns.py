@@ -350,11 +350,11 @@ def test_python_data_strings_tuples_generators():
         ([[()]], "sentence 1, token 1: 0 columns"),
         ([[1]], "token|not iterable"),
         ([[None]], "token|not iterable"),
-        ([[("a", 1)]], "a token must be a string or a sequence of strings"),
-        ([[b"a"]], "a token must be a string or a sequence of strings"),
+        ([[("a", 1)]], "sentence 1, token 1: a column is the int 1; allowed: a string"),
+        ([[b"a"]], "sentence 1, token 1 is the bytes b'a'; allowed: a string"),
         ([1], "sentence|not iterable"),
         (None, "sentence|not iterable"),
-        ([["\ud800"]], "surrogates not allowed"),
+        ([["\ud800"]], "lone surrogate"),
     ],
 )
 def test_python_data_that_is_no_corpus(data, message):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import sys
 from pathlib import Path
 
@@ -111,9 +113,9 @@ def test_standard_input(cli):
 
 
 def interrupt(monkeypatch, at):
-    from adaptag.cli.compare import Watch
+    from adaptag.cli.progress import RunProgress
 
-    real, calls = Watch.on_pass, []
+    real, calls = RunProgress.on_pass, []
 
     def on_pass(self, history):
         calls.append(1)
@@ -121,14 +123,14 @@ def interrupt(monkeypatch, at):
             raise KeyboardInterrupt
         return real(self, history)
 
-    monkeypatch.setattr(Watch, "on_pass", on_pass)
+    monkeypatch.setattr(RunProgress, "on_pass", on_pass)
 
 
 def test_ctrl_c_writes_what_was_finished(cli, monkeypatch):
     interrupt(monkeypatch, 6)  # two passes of adf with two seeds come first
     done = cli("compare", "train.txt", "test.txt", *SMALL)
-    assert done.code == 0
-    assert "interrupted; unfinished and left out: sgd" in done.err
+    assert done.code == 130
+    assert "interrupted: the report of adf is in out; unfinished and left out: sgd" in done.err
     found, _ = read()
     assert [entry.name for entry in found.entries] == ["adf"]
     assert found.unfinished == ("sgd",)
@@ -139,8 +141,49 @@ def test_ctrl_c_before_anything_was_finished(cli, monkeypatch):
     interrupt(monkeypatch, 2)
     done = cli("compare", "train.txt", "test.txt", *SMALL)
     assert done.code == 130
-    assert "left out: adf, sgd" in done.err
+    assert "interrupted: no report was written; unfinished and left out: adf, sgd" in done.err
     assert list(Path("out").iterdir()) == []
+
+
+def test_ctrl_c_after_the_last_pass_keeps_everything(cli, monkeypatch):
+    from adaptag.cli.progress import RunProgress
+
+    real, calls = RunProgress.on_pass, []
+
+    def on_pass(self, history):
+        calls.append(1)
+        if len(calls) == 8:
+            os.kill(os.getpid(), signal.SIGINT)
+        return real(self, history)
+
+    monkeypatch.setattr(RunProgress, "on_pass", on_pass)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = cli("compare", "train.txt", "test.txt", *SMALL)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done.code == 130
+    assert done.err.endswith("interrupted: the report of adf, sgd is in out\n")
+    found, _ = read()
+    assert [len(entry.runs) for entry in found.entries] == [2, 2]
+
+
+@pytest.mark.parametrize("name", ["train.txt", "test.txt", "settings.json", "template"])
+def test_inputs_are_not_overwritten(cli, name):
+    """A report beside its inputs is fine, unless it has the name of one of them."""
+    Path("settings.json").write_text("{}")
+    Path("template").write_text("U:%x[0,0]\n")
+    inputs = ["train.txt", "test.txt", "settings.json", "template"]
+    files = {one: "report.md" if one == name else one for one in inputs}
+    Path(name).rename("report.md")
+    before = Path("report.md").read_bytes()
+    train, test, settings, template = files.values()
+    options = ["--settings", settings, "-t", template, "-o", ".", "--passes", 1, "--seeds", 1]
+    done = cli("compare", train, test, *options)
+    assert done.code == 2
+    assert "are the same file" in done.err
+    assert Path("report.md").read_bytes() == before
+    assert not Path("report.html").exists()
 
 
 @pytest.mark.parametrize(

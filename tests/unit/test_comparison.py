@@ -8,6 +8,7 @@ import time
 import xml.etree.ElementTree as ET
 from dataclasses import replace
 from html.parser import HTMLParser
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -102,7 +103,7 @@ def test_curves_have_one_value_a_pass(comparison):
 def test_scores_are_those_of_training_alone(comparison):
     for entry in comparison.entries:
         model = adaptag.train(TRAIN, template=TEMPLATE, algorithm=entry.algorithm, passes=4, seed=2)
-        expected = adaptag.evaluate_model(model, TEST).score
+        expected = model.evaluate(TEST).score
         assert entry.runs[-1].scores[-1] == pytest.approx(expected)
         assert entry.runs[-1].active[-1] == active_weights(model.weights)
 
@@ -132,7 +133,7 @@ def test_calibration_is_timed(monkeypatch):
         lost.append(1000)
         return 0.1
 
-    monkeypatch.setattr("adaptag.training.loop.calibrate", slow)
+    monkeypatch.setattr("adaptag.training.job.calibrate", slow)
     monkeypatch.setattr(time, "perf_counter", lambda: clock() + sum(lost))
     found = run(algorithms=["sgd"], seeds=[1], parameters={"sgd": {"rate": "auto"}})
     assert 1000 < found.entries[0].runs[0].seconds[0] < 2000
@@ -164,9 +165,7 @@ def test_token_accuracy():
     found = compare(plain, plain, template=TEMPLATE, algorithms=["adf"], passes=2)
     model = adaptag.train(plain, template=TEMPLATE, passes=2)
     assert found.metric == "token accuracy"
-    assert found.entries[0].runs[0].scores[-1] == pytest.approx(
-        adaptag.evaluate_model(model, plain).accuracy
-    )
+    assert found.entries[0].runs[0].scores[-1] == pytest.approx(model.evaluate(plain).accuracy)
 
 
 class Interrupt(Callback):
@@ -199,7 +198,7 @@ def test_ctrl_c_in_calibration(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("adaptag.training.loop.calibrate", interrupted)
+    monkeypatch.setattr("adaptag.training.job.calibrate", interrupted)
     found = run(parameters={"sgd": {"rate": "auto"}})
     assert [entry.name for entry in found.entries] == ["adf"]
 
@@ -225,6 +224,42 @@ def test_ctrl_c_in_calibration(monkeypatch):
 def test_what_is_refused(given, message):
     with pytest.raises(ParameterError, match=re.escape(message)):
         run(**given)
+
+
+def test_encoded_training_data(tmp_path):
+    dataset = adaptag.encode(TRAIN, template=TEMPLATE, cutoff=2)
+    dataset.save(tmp_path / "data")
+    call = {"algorithms": ["adf"], "passes": 2}
+    expected = compare(TRAIN, TEST, template=TEMPLATE, cutoff=2, **call)
+    for data in (dataset, tmp_path / "data"):
+        found = compare(data, TEST, **call)
+        assert found.entries[0].runs[0].scores == expected.entries[0].runs[0].scores
+        assert found.feature_settings["cutoff"] == 2
+    with pytest.raises(ParameterError, match="labels and features already"):
+        compare(dataset, TEST, cutoff=2, **call)
+
+
+def test_metric_and_legal_are_those_of_training():
+    call = {"template": TEMPLATE, "passes": 3, "legal": "seen", "metric": "accuracy"}
+    # No label follows itself in the training data.
+    train = [[next(run) for _, run in groupby(s, lambda pair: pair[1])] for s in TRAIN]
+    found = compare(train, TEST, algorithms=["adf"], **call)
+    model = adaptag.train(train, dev=TEST, **call)
+    assert found.metric == "token accuracy"
+    scores = [report["dev_score"] for report in model.provenance["passes"]]
+    assert found.entries[0].runs[0].scores == pytest.approx(scores)
+    plain = compare(train, TEST, algorithms=["adf"], **call | {"legal": None})
+    assert plain.entries[0].runs[0].objective != found.entries[0].runs[0].objective
+
+
+def test_sentences_whose_labels_are_not_known_do_not_count():
+    tokens = [[token for token, _ in sentence] for sentence in TEST]
+    labels = [[label for _, label in sentence] for sentence in TEST]
+    labels[3] = [None, *labels[3][1:]]
+    call = {"template": TEMPLATE, "algorithms": ["adf"], "passes": 2}
+    found = compare(TRAIN, (tokens, labels), **call)
+    expected = compare(TRAIN, TEST[:3] + TEST[4:], **call)
+    assert found.entries[0].runs[0].scores == expected.entries[0].runs[0].scores
 
 
 def test_encoded_test_data_is_refused():

@@ -29,6 +29,9 @@ PAGES = {  # and how many outputs they show, at least
     "docs/guide/templates.md": 4,
     "docs/guide/tutorial-crf.md": 6,
 }
+DEFAULT = re.compile(
+    r"^ *\|.*\| `(?P<algorithm>[a-z0-9-]+) --(?P<name>\w+) (?P<value>\S+)` \|$", re.MULTILINE
+)
 
 
 def modules():
@@ -119,3 +122,25 @@ def test_python_in_pages(page, tmp_path, monkeypatch):
         with contextlib.redirect_stdout(io.StringIO()) as printed:
             exec(compile("\n" * line + code, page, "exec"), names)
         assert agree(printed.getvalue(), shown), f"{page}:{line}:\n{printed.getvalue()}"
+
+
+def test_defaults_beside_those_of_other_tools():
+    """The page for users of CRFsuite lists defaults as `algorithm --parameter value`."""
+    rows = DEFAULT.findall((ROOT / "docs/coming-from.md").read_text(encoding="utf-8"))
+    assert len(rows) >= 4
+    for algorithm, name, value in rows:
+        declared = {p.name: p.default for p in adaptag.algorithms()[algorithm].parameters}
+        assert float(value) == declared[name], f"{algorithm} --{name}"
+
+
+def test_defaults_in_the_prose_about_other_tools():
+    text = (ROOT / "docs/coming-from.md").read_text(encoding="utf-8")
+    declared = {
+        (a.name, p.name): p.default for a in adaptag.algorithms().values() for p in a.parameters
+    }
+    rate = re.search(r"initial rate is [\d.]+, adaptag's is ([\d.]+\d)", text)
+    assert float(rate[1]) == declared["sgd-l1", "rate"]
+    sigma = re.search(r"adaptag's default is \$\\sigma = (\d+)\$", text)
+    assert float(sigma[1]) == declared["lbfgs", "sigma"] == declared["adf", "sigma"]
+    passes = re.search(r"`passes=20`; the default is (\d+)", text)
+    assert int(passes[1]) == adaptag.algorithms()["adf"].passes

@@ -19,7 +19,7 @@ from adaptag.errors import CorpusError, ModelError, ParameterError
 from adaptag.features.index import TENSORS
 from adaptag.features.settings import FeatureSettings
 from adaptag.features.template import Template, presets
-from adaptag.model.growth import transplant, transplant_state
+from adaptag.model.remapping import remap_state, remap_weights
 from tests.property.test_features import SENTENCES, TEMPLATES, build, expected, named
 from tests.reference import template as oracle
 from tests.reference.crf import Weights
@@ -337,7 +337,7 @@ def test_every_weight_finds_its_place(problems, seed):
     before, after = (problem.dataset.layout for problem in problems)
     array = np.random.default_rng(seed).normal(size=before.n_weights).astype(np.float32)
     kept = array.copy()
-    found = transplant(array, before, after)
+    found = remap_weights(array, before, after)
     assert (found.dtype, len(found)) == (np.float32, after.n_weights)
     for ours, wanted in zip(new.unpack(found), moved(old, new, old.unpack(array)), strict=True):
         assert np.array_equal(ours, wanted)
@@ -354,7 +354,7 @@ def test_the_same_layout_gives_an_equal_copy(problems, seed):
     rng = np.random.default_rng(seed)
     array = rng.normal(size=layout.n_weights).astype(np.float32)
     array.flags.writeable = False  # as in a mapped file
-    found = transplant(array, layout, layout)
+    found = remap_weights(array, layout, layout)
     assert found.tobytes() == array.tobytes()
     assert found.flags.writeable
 
@@ -364,28 +364,28 @@ def test_what_was_moved_can_be_moved_back(larger):
     old, new = core.Layout(3, 5, 5, 5), core.Layout(*larger)
     array = np.arange(old.n_weights, dtype=np.float32)
     array[np.arange(old.n_weights) % old.width >= 3] = 0  # padding
-    assert (transplant(transplant(array, old, new), new, old) == array).all()
+    assert (remap_weights(remap_weights(array, old, new), new, old) == array).all()
 
 
 def test_the_state_of_training_moves_with_the_weights():
     old, new = core.Layout(3, 2, 1, 1), core.Layout(5, 3, 1, 2)
     arrays = {
         "weights": np.ones(old.n_weights, np.float32),
-        "rows": np.repeat([1, 2, 3, 4], 8).astype(np.uint8),
-        "clock": np.array([7], np.uint8),
+        "row_state": np.repeat([1, 2, 3, 4], 8).astype(np.uint8),
+        "run_state": np.array([7], np.uint8),
     }
-    moved = transplant_state(arrays, old, new)
-    assert moved["rows"].reshape(6, 8)[:, 0].tolist() == [1, 2, 0, 3, 4, 0]
-    assert moved["clock"].tolist() == [7]
-    assert (moved["weights"] == transplant(arrays["weights"], old, new)).all()
+    moved = remap_state(arrays, old, new)
+    assert moved["row_state"].reshape(6, 8)[:, 0].tolist() == [1, 2, 0, 3, 4, 0]
+    assert moved["run_state"].tolist() == [7]
+    assert (moved["weights"] == remap_weights(arrays["weights"], old, new)).all()
     with pytest.raises(ParameterError, match="does not fit the number of features"):
-        transplant_state({"rows": np.zeros(5, np.uint8)}, old, new)
+        remap_state({"row_state": np.zeros(5, np.uint8)}, old, new)
 
 
 def test_arrays_must_fit_their_layout():
     old = core.Layout(3, 5, 5, 5)
     with pytest.raises(ParameterError, match=r"^weights of shape \(5,\); the old layout needs "):
-        transplant(np.zeros(5, np.float32), old, old)
+        remap_weights(np.zeros(5, np.float32), old, old)
 
 
 # ---- models ---------------------------------------------------------------------------------
@@ -400,7 +400,7 @@ def random_model(index, n_labels, seed):
 def grown_model(model, index, labels=()):
     names = (*model.labels, *labels)
     layout = core.Layout(len(names), *index.n_of_kind)
-    return adaptag.Model(names, index, transplant(model.weights, model.layout, layout))
+    return adaptag.Model(names, index, remap_weights(model.weights, model.layout, layout))
 
 
 @FAST
@@ -492,7 +492,7 @@ FIT = "index: keys and numbers of predicates do not fit together"
         (damaged(keys=changed(KEYS, (0, 1), V)), TOKEN),
         (damaged(keys=changed(KEYS, (0, 1), NONE)), TOKEN),
         (damaged(keys=changed(KEYS, (-1, -1), 0)), TOKEN),
-        (damaged(keys=changed(KEYS, 1, KEYS[0])), "index: a predicate is there twice"),
+        (damaged(keys=changed(KEYS, 1, KEYS[0])), "index: a predicate is stored twice"),
         (damaged(keys=KEYS[:-1]), FIT),
         (damaged(keys=KEYS.reshape(-1, 1)[:-1]), FIT),
         (damaged((NODE, BOTH, EDGE + 1)), FIT),

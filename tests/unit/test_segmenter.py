@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import adaptag
-from adaptag.corpus.segmented import TAG_SETS, SegmentedCorpus, tag_names
+from adaptag.corpus.segmented import SegmentedCorpus, tag_names
+from adaptag.corpus.settings import TAG_SETS
 from adaptag.errors import CorpusError, FileError, ModelError, NotTrainedError, ParameterError
 from adaptag.features.characters import CharacterIndex
 from adaptag.model.linear_chain import LinearChain

@@ -248,6 +248,6 @@ def test_columns_that_are_missing():
 
 def test_damaged_state():
     model = learned(StreamTrainer(), sentences(10))
-    broken = replace(model, state={**model.state, "clock": np.zeros(3, np.uint8)})
+    broken = replace(model, state={**model.state, "run_state": np.zeros(3, np.uint8)})
     with pytest.raises(ModelError, match="does not fit"):
         StreamTrainer(broken).learn([["Q1"]], [["QTY"]])

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
+import subprocess
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -31,8 +34,12 @@ cases = pytest.mark.parametrize(("name", "given"), CASES)
 
 def state(trainer):
     """All arrays that change in a run."""
-    arrays = {"weights": trainer.weights, "rows": trainer.rows, "clock": trainer.clock}
-    return arrays | {f"shadow {name}": array for name, array in trainer.shadows.items()}
+    arrays = {
+        "weights": trainer.weights,
+        "row_state": trainer.row_state,
+        "run_state": trainer.run_state,
+    }
+    return arrays | trainer.per_weight_state
 
 
 def bits(trainer):
@@ -192,3 +199,54 @@ def test_no_sentence_is_refused(name):
 def test_an_order_beyond_the_data_is_refused(name, batch):
     with pytest.raises(ValueError, match="no such sentence"):
         trainer_of(name, random_problem(1, 3), batch=batch).run(np.array([4], np.uint32))
+
+
+# ---- limits of float32 --------------------------------------------------------------------------
+
+
+def test_variances_of_cw_stay_finite_where_labels_contradict_each_other():
+    """They fall to nearly 0, and no step turns them negative or stops learning."""
+    rng = np.random.default_rng(0)
+    sentences = [[[(p, float(x)) for p, x in enumerate(rng.normal(size=5))]] for _ in range(60)]
+    problem = Problem(3, (5, 0, 0), sentences, rng.integers(0, 3, (60, 1)).tolist())
+    trainer = trainer_of("cw", problem)
+    for order in orders(problem, 20):
+        before = trainer.current_weights()
+        trainer.run(order)
+        precision = trainer.per_weight_state["precision"]
+        assert np.isfinite(precision).all()
+        assert (precision >= 0).all()
+        assert (trainer.current_weights() != before).any()
+
+
+# ---- memory -------------------------------------------------------------------------------------
+
+MEMORY = """
+import resource, sys
+import numpy as np
+from tests.reference.data import Problem
+from tests.unit.trainer_cases import ONLINE, trainer_of
+
+def peak():  # in MB
+    bits = 20 if sys.platform == "darwin" else 10
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> bits
+
+sentences = [[[(i, 1.0)], [(i + 1, 1.0)]] for i in range(200)]
+problem = Problem(2, (500_000, 0, 1), sentences, [[0, 1] for _ in sentences])
+before = peak()
+for name in ONLINE:
+    trainer_of(name, problem, batch=200).run(np.arange(200, dtype=np.uint32))
+print(peak() - before)
+"""
+
+
+def test_the_memory_of_a_mini_batch_does_not_grow_with_the_model():
+    """A table of 500,000 predicates for each of 200 sentences would take 800 MB."""
+    result = subprocess.run(
+        [sys.executable, "-c", MEMORY],
+        cwd=Path(__file__).parents[2],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert int(result.stdout) < 200

@@ -15,7 +15,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from adaptag.training.loop import fit
 
 import adaptag
 from adaptag.corpus.attributes import AttributeCorpus
@@ -23,9 +22,13 @@ from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
 from adaptag.corpus.ingredients import column_text, ingredients
 from adaptag.errors import AdaptagError, FileError, ModelError, ParameterError
 from adaptag.experiments import jobs as jobs_module
+from adaptag.experiments import tasks as tasks_module
 from adaptag.experiments import trials as trials_module
-from adaptag.experiments.jobs import Job, Task, Worker
+from adaptag.experiments.declarations import TAGGING
+from adaptag.experiments.jobs import Job, Search, Worker
+from adaptag.experiments.problem import Part
 from adaptag.experiments.space import at_edge, configurations, resolve, space_of
+from adaptag.experiments.tasks import Tagging
 from adaptag.experiments.tuning import Trial, Tuning, TuningCallback, folds_of, rungs_of, tune
 from adaptag.training.algorithms import algorithm
 from adaptag.training.checkpoint import Checkpoint
@@ -102,15 +105,25 @@ def test_impossible_folds(arguments, message):
         folds_of(*arguments)
 
 
-def task(corpus, **encoding):
-    return Task(corpus, folds_of(len(corpus), 3), encoding, "adf", 1, Path("nowhere"))
+def search(corpus, folds=3, folder=Path("nowhere"), **settings):
+    return Search(Tagging(settings), corpus, folds_of(len(corpus), folds), "adf", 1, folder)
+
+
+def parts(corpus, fold, **features):
+    """The datasets that a fold trains on and scores."""
+    made = []
+    with pytest.MonkeyPatch.context() as patch:
+        real = tasks_module._tagging_part
+        patch.setattr(tasks_module, "_tagging_part", lambda *two: made.append(two) or real(*two))
+        search(corpus, template="U:%x[0,0]\n").part(fold, tuple(features.items()))
+    return made[0][:2]
 
 
 def test_features_come_from_the_training_part_alone():
     words = [f"word{n}" for n in range(9)]
     corpus = ColumnCorpus.from_sentences([[(word, "A"), ("x", "B")] for word in words])
     for fold in range(3):
-        training, rest = task(corpus, template="U:%x[0,0]\n").parts(fold)
+        training, rest = parts(corpus, fold)
         names = {training.index.name(p) for p in range(training.index.n_predicates)}
         unseen = set(words[3 * fold : 3 * fold + 3])
         assert names == {"U:x", *(f"U:{word}" for word in set(words) - unseen)}
@@ -123,13 +136,13 @@ def test_features_come_from_the_training_part_alone():
 def test_the_cutoff_counts_in_the_training_part_alone():
     corpus = ColumnCorpus.from_sentences([[("a", "A"), ("x", "B")], [("b", "A")], [("a", "A")]])
     for fold, names in enumerate([set(), {"U:a"}, set()]):
-        index = task(corpus, template="U:%x[0,0]\n").parts(fold, cutoff=2)[0].index
+        index = parts(corpus, fold, cutoff=2)[0].index
         assert {index.name(p) for p in range(index.n_predicates)} == names
 
 
 def test_labels_that_only_a_held_out_part_has_are_scored():
     corpus = ColumnCorpus.from_sentences([[("a", "A")], [("b", "B")], [("c", "C")]])
-    training, rest = task(corpus).parts(2)
+    training, rest = parts(corpus, 2)
     assert training.label_names == ("A", "B")
     assert rest.label_names == ("A", "B", "C")
 
@@ -161,8 +174,12 @@ def test_the_default_space_follows_the_algorithm():
     assert configurations({}) == [{}]
 
 
+def tagging_space(name, given=None, also=()):
+    return space_of(algorithm(name), given, also, TAGGING.searchable())
+
+
 def test_given_values_replace_and_fix():
-    space = space_of(algorithm("adf"), {"sigma": [math.inf], "cutoff": [1, 2, 2.0]}, ["beta"])
+    space = tagging_space("adf", {"sigma": [math.inf], "cutoff": [1, 2, 2.0]}, ["beta"])
     assert space["sigma"] == (math.inf,)
     assert space["cutoff"] == (1, 2)
     assert space["beta"] == (0.4, 0.6, 0.8)
@@ -184,25 +201,27 @@ def test_given_values_replace_and_fix():
 )
 def test_impossible_spaces(given, also, message):
     with pytest.raises(ParameterError, match=message):
-        space_of(algorithm("adf"), given, also)
+        tagging_space("adf", given, also)
 
 
 def test_what_the_algorithm_lacks_cannot_be_searched():
     with pytest.raises(ParameterError, match="sgd: unknown parameter 'alpha'"):
-        space_of(algorithm("sgd"), None, ["alpha"])
+        tagging_space("sgd", None, ["alpha"])
 
 
 def test_windows_are_parts_of_the_sentences():
-    assert resolve({"window": "n/10", "cutoff": 2}, 95) == {"window": 9}
+    assert resolve({"window": "n/10", "cutoff": 2}, 95) == {"window": 9, "cutoff": 2}
     assert resolve({"window": "n/10"}, 3) == {"window": 1}
     assert resolve({"window": 7.0}, 95) == {"window": 7.0}
 
 
 def test_edges():
     space = {"rate": (0.1, 0.2, 0.4), "sigma": (1, math.inf), "cutoff": (1, 2), "beta": (0.6,)}
-    assert at_edge(space, {"rate": 0.2, "sigma": math.inf, "cutoff": 1, "beta": 0.6}) == []
+    declared = {p.name: p for p in algorithm("adf").parameters} | TAGGING.declared()
+    chosen = {"rate": 0.2, "sigma": math.inf, "cutoff": 1, "beta": 0.6}
+    assert at_edge(space, chosen, declared) == []  # no value could lie beyond these
     chosen = {"rate": 0.4, "sigma": 1, "cutoff": 2, "beta": 0.6}
-    assert at_edge(space, chosen) == ["rate", "sigma", "cutoff"]
+    assert at_edge(space, chosen, declared) == ["rate", "sigma", "cutoff"]
 
 
 # Successive halving
@@ -244,13 +263,13 @@ def test_trials_that_go_on_are_those_that_never_stopped(found):
 
 
 def test_no_pass_is_made_twice(monkeypatch):
-    passes = []
+    passes, run = [], Part.run
 
-    def counted(*args, **options):
-        passes.append(options["passes"])
-        return fit(*args, **options)
+    def counted(self, settings, **options):
+        passes.append(settings.passes)
+        return run(self, settings, **options)
 
-    monkeypatch.setattr(jobs_module, "fit", counted)
+    monkeypatch.setattr(Part, "run", counted)
     tune(DATA, space=GRID, passes=8, jobs=1)
     assert passes == [4] * 24 + [4] * 12
 
@@ -346,6 +365,13 @@ class Interrupt(TuningCallback):
             self.left -= 1
         if self.left == 0:
             raise KeyboardInterrupt
+
+
+class AtOnce(TuningCallback):
+    """Ctrl-C before the first job."""
+
+    def on_progress(self, _):
+        raise KeyboardInterrupt
 
 
 def test_going_on_repeats_nothing(found, tmp_path):
@@ -445,14 +471,17 @@ def test_a_state_without_a_finished_job_is_no_obstacle(tmp_path):
     space = {"rate": [0.1], "sigma": [2], "cutoff": [2]}
     with pytest.raises(ParameterError, match="hashed features"):
         tune(DATA, space=space, hash_bits=8, passes=1, jobs=1, state_file=state)
+    assert not state.exists()  # refused before anything was read
+    other = {"rate": [0.2], "sigma": [2]}
+    with pytest.raises(KeyboardInterrupt):
+        tune(DATA, space=other, passes=1, jobs=1, state_file=state, callbacks=[AtOnce()])
     assert state.exists()
     tune(DATA, space=space, passes=1, jobs=1, state_file=state)
 
 
 def test_a_checkpoint_of_other_settings_is_not_used(tmp_path):
     corpus = ColumnCorpus.from_sentences(DATA)
-    shared = Task(corpus, folds_of(len(corpus), 2), {"template": None}, "adf", 1, tmp_path)
-    worker = Worker(shared, lambda: False)
+    worker = Worker(search(corpus, 2, tmp_path), lambda: False)
     fast = worker.run(Job(0, {"rate": 0.2}, 0, 2))
     slow = worker.run(Job(0, {"rate": 0.01}, 0, 3))
     assert slow.scores == worker.run(Job(1, {"rate": 0.01}, 0, 3)).scores
@@ -465,12 +494,12 @@ def test_a_checkpoint_of_other_settings_is_not_used(tmp_path):
 def test_an_interrupted_job_goes_on_within_its_pass(tmp_path, monkeypatch):
     """Wherever it is stopped, the scores are those of a run without a stop."""
     corpus = ColumnCorpus.from_sentences(DATA)
-    monkeypatch.setattr("adaptag.training.loop.SLICE_TOKENS", 100)
+    monkeypatch.setattr("adaptag.training.job.SLICE_TOKENS", 100)
     whole = None
     for stop in range(1, 25, 3):
         folder = tmp_path / str(stop)
         folder.mkdir()
-        shared = Task(corpus, folds_of(len(corpus), 2), {"template": None}, "adf", 1, folder)
+        shared = search(corpus, 2, folder)
         calls = iter(range(1000))
         stopped = Worker(shared, lambda calls=calls, stop=stop: next(calls) >= stop)
         job = Job(0, {"rate": 0.1}, 0, 3)
@@ -526,7 +555,7 @@ def test_the_line_that_trains_has_all_options():
         jobs=1,
     )
     assert found.command("m m") == (
-        "adaptag train TRAIN --template TEMPLATE --rich-edges --edge-cutoff 2 --edge-share 0.5 "
+        "adaptag train TRAIN --edge-cutoff 2 --edge-share 0.5 --template TEMPLATE --rich-edges "
         "--separator tab --comment '# ' --skip-docstart --algorithm adf --rate auto --sigma 2 "
         "--window 30 --cutoff 2 --passes 1 --seed 7 --model 'm m'"
     )
@@ -583,7 +612,7 @@ def test_the_printed_line_trains_with_the_chosen_settings(cli):
     assert cli(*line[1:]).code == 0
     chosen = json.loads(Path("all.json").read_text())
     provenance = adaptag.Model.load("model.adaptag").provenance
-    assert provenance["cutoff"] == chosen["settings"].pop("cutoff")
+    assert provenance["feature_settings"]["cutoff"] == chosen["settings"].pop("cutoff")
     assert chosen["settings"].items() <= provenance["parameters"].items()
     assert len(provenance["passes"]) == chosen["passes"]
     assert provenance["algorithm"] == "adf"
@@ -618,11 +647,14 @@ def test_what_is_written(cli):
         (["-a", "adfs"], "did you mean 'adf'"),
         (["-t", "nothing"], "no template file 'nothing'"),
         (["-o", "nowhere/x"], "nowhere/x: cannot write"),
-        (["--state", "train.txt"], "train.txt: not the state of a search"),
+        (["--state", "train.txt"], "train.txt: --state and TRAIN are the same file"),
+        (["--state", "other.txt"], "other.txt: not the state of a search"),
+        (["-o", "train.txt"], "train.txt: --output and TRAIN are the same file"),
         (["--cutoff", "2", "--hash-bits", "8", "-j", "1"], "hashed features are not counted"),
     ],
 )
 def test_errors(cli, options, message):
+    Path("other.txt").write_text("something else")
     done = cli("tune", "train.txt", *options)
     assert done.code == 2
     assert message in done.err

@@ -11,6 +11,9 @@ _Cells: TypeAlias = NDArray[np.uint32]
 _Offsets: TypeAlias = NDArray[np.int64]
 _Token: TypeAlias = str | Sequence[str]
 
+class InputError(ValueError): ...
+class NoPathError(ValueError): ...
+
 def read_columns(
     text: _Bytes,
     name: str,
@@ -38,6 +41,8 @@ def write_columns(
     numbers: NDArray[np.float32] | None,
 ) -> bytes: ...
 def checksum(data: _Bytes, seed: int) -> int: ...
+
+def macros() -> list[tuple[str, bool]]: ...
 
 class Program:
     arity: int
@@ -74,7 +79,7 @@ class IndexBuilder:
     counts: tuple[int, int, int]
     def limit(self, n: int) -> None: ...
     def take(
-        self, room: tuple[int, int, int]
+        self, capacity: tuple[int, int, int]
     ) -> tuple[_Offsets, NDArray[np.uint32], NDArray[np.float32]]: ...
     def snapshot(self) -> dict[str, Any]: ...
     def freeze(self, cutoff: int, edge_cutoff: int, edge_share: float) -> dict[str, Any]: ...
@@ -139,9 +144,9 @@ class Training:
         dataset: Dataset,
         values: list[float],
         weights: NDArray[np.float32],
-        shadow: NDArray[np.float32],
-        rows: _Bytes,
-        clock: _Bytes,
+        per_weight_state: NDArray[np.float32],
+        row_state: _Bytes,
+        run_state: _Bytes,
         n: int | None,
     ) -> None: ...
     def run(

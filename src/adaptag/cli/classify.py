@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from adaptag.classification.settings import DocumentFeatures
+from adaptag.cli.compare import compare_command
 from adaptag.cli.options import (
     DevOption,
     JsonOption,
@@ -20,8 +21,10 @@ from adaptag.cli.options import (
 )
 from adaptag.cli.output import output_stream, say
 from adaptag.cli.settings import given_parameters, with_settings
+from adaptag.cli.tune import tune_command
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.errors import ParameterError
+from adaptag.experiments.declarations import CLASSIFICATION
 from adaptag.settings import split_options
 from adaptag.training.settings import TrainingSettings, parameter_names
 
@@ -36,6 +39,8 @@ classify = typer.Typer(
     help="Classification of documents: train a classifier, classify, score.",
     no_args_is_help=True,
 )
+classify.command()(compare_command(CLASSIFICATION))
+classify.command()(tune_command(CLASSIFICATION))
 
 DocumentsArgument = Annotated[
     Path, typer.Argument(metavar="DATA", help="Documents, one per line (.gz, .xz; - for stdin).")

@@ -1,30 +1,23 @@
-"""``adaptag compare``: train several algorithms on the same data and report their results."""
+"""``adaptag compare``: train several algorithms on the same data and report their results.
 
-from __future__ import annotations
+``adaptag segment compare`` and ``adaptag classify compare`` are the same command for other tasks.
+"""
 
 import json
 import shlex
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from adaptag.cli.options import (
-    CommentOption,
-    DocstartOption,
-    EdgeCutoffOption,
-    EdgeShareOption,
-    FormatOption,
-    PassesOption,
-    RichEdgesOption,
-    SeparatorOption,
-    TemplateOption,
-    file_format,
-)
+from adaptag.cli.experiment import make_task, with_task
 from adaptag.cli.output import say
-from adaptag.cli.progress import Watch
+from adaptag.cli.progress import RunProgress
+from adaptag.cli.training import INTERRUPTED, check_files
 from adaptag.errors import FileError, ParameterError
+from adaptag.experiments.declarations import TAGGING, TaskDeclaration
 from adaptag.training.algorithms import algorithms as all_algorithms
 
 if TYPE_CHECKING:
@@ -32,110 +25,139 @@ if TYPE_CHECKING:
 
     from adaptag.experiments.results import Comparison, Table
 
-__all__ = ["compare"]
+__all__ = ["compare", "compare_command"]
 
 NARROW = (0, 1, 2, 6, 7)  # columns of the results to show on a narrow terminal
 WIDE = 140  # characters: the width of all columns
 FILES = ("report.html", "report.md", "report.json")
 
 
-def compare(
-    train: Annotated[
-        Path,
-        typer.Argument(
-            metavar="TRAIN", help="Labelled column file (.gz, .xz), or encoded dataset."
-        ),
-    ],
-    test: Annotated[Path, typer.Argument(metavar="TEST", help="Labelled file to score on.")],
-    algorithms: Annotated[
-        str,
-        typer.Option(
-            "--algorithms",
-            "-a",
-            help=f"Comma-separated names; the others are tested against the first. Algorithms: "
-            f"{', '.join(all_algorithms())}. slow=sgd runs sgd under the name slow.",
-        ),
-    ] = "adf,sgd,averaged-perceptron",
-    output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help=f"Output folder for {', '.join(FILES)}."),
-    ] = Path("comparison"),
-    template: TemplateOption = None,
-    passes: PassesOption = None,
-    seeds: Annotated[
-        int, typer.Option(min=1, help="Number of seeds, each with its own sentence order.")
-    ] = 3,
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME.PARAMETER=VALUE",
-            help="Set a parameter of one algorithm, such as adf.rate=0.05 or lbfgs.passes=100. "
-            "Can be repeated.",
-        ),
-    ] = None,
-    files: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--settings",
-            metavar="FILE",
-            help="JSON file of settings by algorithm, or the output of adaptag tune. Can be "
-            "repeated; --set takes precedence.",
-        ),
-    ] = None,
-    cutoff: Annotated[
-        int, typer.Option(min=1, help="Minimum number of occurrences of a feature.")
-    ] = 1,
-    rich_edges: RichEdgesOption = False,
-    edge_cutoff: EdgeCutoffOption = 1,
-    edge_share: EdgeShareOption = 1.0,
-    format: FormatOption = "columns",  # noqa: A002
-    separator: SeparatorOption = "auto",
-    comment: CommentOption = "",
-    skip_docstart: DocstartOption = False,
-) -> None:
-    """Compare algorithms on the same features and sentence order, scored after each pass.
+def compare_command(task: TaskDeclaration) -> Callable[..., None]:
+    """Make the command that compares algorithms on a task."""
 
-    Writes a report with charts, tables and significance tests. After Ctrl-C the report contains
-    the algorithms that were finished.
+    @with_task(task, training=["passes"])
+    def compare(
+        train: Annotated[
+            Path,
+            typer.Argument(
+                metavar="TRAIN",
+                help=f"Training data, as for {' '.join(task.command)} (.gz, .xz; - for stdin).",
+            ),
+        ],
+        test: Annotated[Path, typer.Argument(metavar="TEST", help="Labelled data to score on.")],
+        algorithms: Annotated[
+            str,
+            typer.Option(
+                "--algorithms",
+                "-a",
+                help="Comma-separated names; the others are tested against the first. Algorithms: "
+                f"{', '.join(all_algorithms())}. slow=sgd runs sgd under the name slow.",
+            ),
+        ] = "adf,sgd,averaged-perceptron",
+        output: Annotated[
+            Path,
+            typer.Option("--output", "-o", help=f"Output folder for {', '.join(FILES)}."),
+        ] = Path("comparison"),
+        seeds: Annotated[
+            int, typer.Option(min=1, help="Number of seeds, each with its own sentence order.")
+        ] = 3,
+        settings: Annotated[
+            list[str] | None,
+            typer.Option(
+                "--set",
+                metavar="NAME.PARAMETER=VALUE",
+                help="Set a parameter of one algorithm, such as adf.rate=0.05 or lbfgs.passes=100. "
+                "Can be repeated.",
+            ),
+        ] = None,
+        files: Annotated[
+            list[Path] | None,
+            typer.Option(
+                "--settings",
+                metavar="FILE",
+                help="JSON file of settings by algorithm, or the output of adaptag tune. Can be "
+                "repeated; --set takes precedence.",
+            ),
+        ] = None,
+        **options: Any,
+    ) -> None:
+        """Compare algorithms on the same features and sentence order, scored after each pass.
+
+        Writes a report with charts, tables and significance tests. After Ctrl-C the report contains
+        the algorithms that were finished.
+        """
+        from adaptag.experiments.charts import require_matplotlib
+
+        _prepare(
+            output,
+            {
+                "TRAIN": train,
+                "TEST": test,
+                "--template": options.get("template"),
+                **{f"--settings ({path})": path for path in files or []},
+            },
+        )
+        require_matplotlib()
+        names = [name.strip() for name in algorithms.split(",") if name.strip()]
+        _run(
+            task,
+            (train, test),
+            output,
+            options,
+            algorithms=names,
+            passes=options.get("passes"),
+            seeds=range(1, seeds + 1),
+            parameters=_settings(files or [], settings or []),
+        )
+
+    return compare
+
+
+compare = compare_command(TAGGING)
+
+
+def _run(
+    task: TaskDeclaration,
+    data: tuple[Path, Path],
+    output: Path,
+    options: dict[str, Any],
+    **arguments: Any,
+) -> None:
+    """Compare, write the reports, and say what came out.
+
+    An interrupt, whenever it comes, keeps the algorithms that were finished.
     """
     from rich.console import Console
 
-    from adaptag.experiments.charts import require_matplotlib
     from adaptag.experiments.comparison import compare as run
+    from adaptag.training.interrupts import Interrupts
 
-    names = [name.strip() for name in algorithms.split(",") if name.strip()]
-    parameters = _settings(files or [], settings or [])
-    require_matplotlib()
-    _prepare(output)
-    with Watch() as watch:
-        result = run(
-            train,
-            test,
-            algorithms=names,
-            template=template,
-            passes=passes,
-            seeds=range(1, seeds + 1),
-            cutoff=cutoff,
-            rich_edges=rich_edges,
-            edge_cutoff=edge_cutoff,
-            edge_share=edge_share,
-            parameters=parameters,
-            format=file_format(format, separator, comment, skip_docstart),
-            callbacks=[watch],
-            on_run=watch.on_run,
-        )
-    if result.unfinished:
-        say(f"interrupted; unfinished and left out: {', '.join(result.unfinished)}")
-    if not result.entries:
-        raise typer.Exit(130)
-    _write(result, output, _command())
-    console = Console()
-    table = result.table() if console.width >= WIDE else result.table().select(NARROW)
-    console.print(_rich(table, f"{result.metric} on {result.test.name}"))
-    if result.significance:
-        console.print(_rich(result.significance_table(), "Significance"))
-    say(f"report: {output / FILES[0]}")
+    with Interrupts() as interrupts:
+        with RunProgress() as progress:
+            result = run(
+                *data,
+                task=make_task(task, options),
+                callbacks=[progress],
+                on_run=progress.on_run,
+                **arguments,
+            )
+        for error in result.errors.values():
+            say(f"left out: {error}")
+        if result.entries:
+            _write(result, output, _command())
+    if result.entries:
+        console = Console()
+        table = result.table() if console.width >= WIDE else result.table().select(NARROW)
+        console.print(_rich(table, f"{result.metric} on {result.test.name}"))
+        if result.significance:
+            console.print(_rich(result.significance_table(), "Significance"))
+        say(f"report: {output / FILES[0]}")
+    if interrupts.requested or result.unfinished:
+        kept = ", ".join(entry.name for entry in result.entries)
+        where = f"the report of {kept} is in {output}" if kept else "no report was written"
+        left = f"; unfinished and left out: {', '.join(result.unfinished)}"
+        say(f"interrupted: {where}{left if result.unfinished else ''}")
+        raise typer.Exit(INTERRUPTED)
 
 
 def _settings(files: list[Path], settings: list[str]) -> dict[str, dict[str, float | str]]:
@@ -191,19 +213,18 @@ def _number(value: str) -> float | str:
         return value
 
 
-def _prepare(folder: Path) -> None:
+def _prepare(folder: Path, inputs: dict[str, Path | str | None]) -> None:
     """Make the folder, and check now rather than after long work that it can be written to."""
-    from adaptag.storage.files import check_writable, shown
+    from adaptag.storage.files import shown
 
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"{shown(folder)}: cannot create the folder: {error.strerror}") from None
-    for name in FILES:
-        check_writable(folder / name)
+    check_files({f"--output ({name})": folder / name for name in FILES}, inputs)
 
 
-def _write(result: Comparison, folder: Path, command: str) -> None:
+def _write(result: "Comparison", folder: Path, command: str) -> None:
     """Write the three reports, each completely or not at all."""
     from adaptag.experiments.report import html_report, markdown_report
     from adaptag.storage.files import replace_file
@@ -225,7 +246,7 @@ def _command() -> str:
     return shown(shlex.join(["adaptag", *sys.argv[1:]]))
 
 
-def _rich(table: Table, title: str) -> RichTable:
+def _rich(table: "Table", title: str) -> "RichTable":
     """A table for the terminal; the best values are bold."""
     from rich import box
     from rich.table import Table as RichTable

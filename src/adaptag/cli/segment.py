@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from adaptag.cli.compare import compare_command
 from adaptag.cli.options import (
     DevOption,
     JsonOption,
@@ -21,7 +22,9 @@ from adaptag.cli.options import (
 )
 from adaptag.cli.output import output_stream, say
 from adaptag.cli.settings import given_parameters, with_settings
+from adaptag.cli.tune import tune_command
 from adaptag.errors import ParameterError
+from adaptag.experiments.declarations import SEGMENTATION
 from adaptag.features.settings import CharacterFeatures
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.settings import split_options
@@ -38,6 +41,8 @@ segment = typer.Typer(
     help="Word segmentation: train a segmenter, cut text, score it, find new words.",
     no_args_is_help=True,
 )
+segment.command()(compare_command(SEGMENTATION))
+segment.command()(tune_command(SEGMENTATION))
 
 TextArgument = Annotated[
     Path, typer.Argument(metavar="TEXT", help="Plain text (.gz, .xz; - for stdin).")

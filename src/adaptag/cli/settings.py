@@ -13,9 +13,17 @@ from adaptag.settings import Parameter, Settings
 from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.algorithms import algorithms
 
-__all__ = ["given_parameters", "given_values", "with_settings", "with_values"]
+__all__ = [
+    "given_parameters",
+    "given_values",
+    "with_parameters_of",
+    "with_settings",
+    "with_values",
+]
 
 PARAMETERS = "Parameters of the algorithm"
+TO_TRY = "Values to try, or one to fix"
+VALUES = "A,B,…"
 MOST_SHOWN = 4  # choices in place of the type of an option
 
 Form = Callable[[Parameter], tuple[type, str | None]]
@@ -51,10 +59,39 @@ def with_settings(
     return decorate
 
 
-def with_values(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each parameter of the algorithms, which takes several values."""
-    added = _parameter_options(lambda _: (str, "A,B,…"), "Values to try, or one to fix", {})
-    return _with_options(command, added)
+def with_values(
+    searchable: Mapping[str, Parameter],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command options that take several values each.
+
+    There is one for each parameter that an algorithm declares, and one for each of some settings.
+
+    Args:
+        searchable: The declarations of the settings, by name.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        added = _parameter_options(lambda _: (str, VALUES), TO_TRY, searchable)
+        for declaration in searchable.values():
+            option = typer.Option(
+                help=_setting_help(declaration),
+                metavar=VALUES,
+                show_default=False,
+                rich_help_panel=TO_TRY,
+            )
+            added.append(_keyword(declaration.name, str, option))
+        return _with_options(command, added)
+
+    return decorate
+
+
+def with_parameters_of(
+    function: Callable[..., Any],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of another function; it gets them as keyword arguments."""
+    parameters = inspect.signature(function, eval_str=True).parameters.values()
+    added = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in parameters]
+    return lambda command: _with_options(command, added)
 
 
 def _setting_option(declaration: Parameter) -> inspect.Parameter:
@@ -63,19 +100,23 @@ def _setting_option(declaration: Parameter) -> inspect.Parameter:
         names = [declaration.flag or names[0]]
     if declaration.short:
         names.append(declaration.short)
-    text = declaration.help
-    if len(declaration.choices) > MOST_SHOWN:
-        text = f"{text} One of: {', '.join(declaration.choices)}."
-    if declaration.default is not False:
-        text = f"{text} [dim]\\[default: {declaration.shown_default}][/]"
     option = typer.Option(
         *names,
-        help=text,
+        help=_setting_help(declaration),
         metavar="NAME" if len(declaration.choices) > MOST_SHOWN else _choices(declaration),
         show_default=False,
         rich_help_panel=declaration.panel or None,
     )
     return _keyword(declaration.name, declaration.type, option)
+
+
+def _setting_help(declaration: Parameter) -> str:
+    text = declaration.help
+    if len(declaration.choices) > MOST_SHOWN:
+        text = f"{text} One of: {', '.join(declaration.choices)}."
+    if declaration.default is not False:
+        text = f"{text} [dim]\\[default: {declaration.shown_default}][/]"
+    return text
 
 
 def _choices(declaration: Parameter) -> str | None:

@@ -64,7 +64,7 @@ class AttributeCorpus:
         """Parse the text of an attribute file."""
         try:
             return cls(name, *core.read_attributes(np.frombuffer(data, np.uint8), name))
-        except ValueError as error:
+        except core.InputError as error:
             raise CorpusError(str(error)) from None
 
     @classmethod
@@ -78,7 +78,7 @@ class AttributeCorpus:
         """
         try:
             text, cells, values, positions, sentences = core.pack_items(sequences)
-        except (TypeError, ValueError) as error:
+        except core.InputError as error:
             raise CorpusError(str(error)) from None
         labels = np.zeros((len(positions) - 1, 1, 2), np.uint32)
         lines = np.empty(0, np.uint32)

@@ -76,7 +76,7 @@ class _Reader:
                 self.format.skip_docstart,
                 self.part,
             )
-        except ValueError as error:
+        except core.InputError as error:
             raise CorpusError(str(error)) from None
         columns = cells.shape[1] if len(cells) else columns
         self.part = (line + data.count(b"\n"), columns, data_line)
@@ -175,7 +175,7 @@ class ColumnCorpus:
         """Take Python data: sentences of tokens, a token being a string or a tuple of columns."""
         try:
             text, cells, offsets = core.pack_columns(sentences)
-        except (TypeError, ValueError) as error:
+        except core.InputError as error:
             raise CorpusError(str(error)) from None
         return cls("<data>", text, cells, offsets, np.empty(0, np.uint32))
 

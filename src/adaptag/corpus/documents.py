@@ -29,6 +29,8 @@ from adaptag.storage.files import shown
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from numpy.typing import NDArray
+
     from adaptag.storage.files import Source
 
 __all__ = [
@@ -132,6 +134,10 @@ class Documents:
     def __len__(self) -> int:
         """Count the documents."""
         return len(self.corpus)
+
+    def select(self, documents: NDArray[np.int64]) -> Documents:
+        """Some of the documents, in this order."""
+        return replace(self, corpus=self.corpus.select(documents))
 
 
 def _comment(line: str) -> bool:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from adaptag.storage.files import Source
 
-__all__ = ["TAG_SETS", "SegmentedCorpus", "tag_names"]
+__all__ = ["SegmentedCorpus", "tag_names"]
 
 
 def tag_names(tags: str) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class SegmentedCorpus:
         """Parse spaced text: one sentence a line, words between white space of any kind."""
         try:
             codes, sentences, starts = core.read_segmented(np.frombuffer(data, np.uint8), name)
-        except ValueError as error:
+        except core.InputError as error:
             raise CorpusError(str(error)) from None
         return cls(name, codes, sentences, starts)
 
@@ -71,7 +71,7 @@ class SegmentedCorpus:
         """Take sentences of words."""
         try:
             return cls(name, *core.pack_words(sentences))
-        except (TypeError, ValueError) as error:
+        except core.InputError as error:
             raise CorpusError(f"{name}: {error}") from None
 
     def __len__(self) -> int:

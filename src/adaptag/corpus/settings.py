@@ -1,4 +1,4 @@
-"""The settings of data: how it is written, and how it becomes features and labels."""
+"""The settings of data: the tag sets of words, and how documents are written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from adaptag.settings import AUTO, Settings, setting
 
-__all__ = ["TAG_SETS", "DocumentFormat"]
+__all__ = ["FORMATS", "TAG_SETS", "DocumentFormat"]
 
 # Labels of a word's first, inner and last character, and of a word of one character. With three
 # labels such a word has the label of a beginning.

@@ -49,9 +49,7 @@ def _refusals_are_errors(method: Callable[P, R]) -> Callable[P, R]:
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return method(*args, **kwargs)
-        except AdaptagError:
-            raise
-        except (TypeError, ValueError) as error:
+        except (core.InputError, core.NoPathError) as error:
             raise CorpusError(str(error)) from None
 
     return wrapped

@@ -1,14 +1,16 @@
 """Comparison of algorithms: the same data, the same order of sentences, one run.
 
-``compare`` encodes the training data once, for all algorithms. ``compare_candidates`` takes a
-problem for each candidate, so their features may differ. For a seed, every online algorithm sees
-the sentences in the same order, pass by pass. After each pass the weights are scored on the test
-data, which is not counted as training time. An iteration of a batch algorithm counts as a pass; the
-order of sentences has no effect on it, so it is trained once, whatever the number of seeds.
+``compare`` encodes the training data of a task once, for all algorithms. ``compare_candidates``
+takes a problem for each candidate, so their features may differ. For a seed, every online algorithm
+sees the sentences in the same order, pass by pass. After each pass the weights are scored on the
+test data, which is not counted as training time. An iteration of a batch algorithm counts as a
+pass; the order of sentences has no effect on it, so it is trained once, whatever the number of
+seeds.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 import platform
@@ -20,11 +22,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptag import api
 from adaptag._native import build, cores
-from adaptag.dataset.encoded import Dataset
-from adaptag.errors import ParameterError, unknown
-from adaptag.experiments.problem import tagging_problem
+from adaptag.errors import DivergenceError, ParameterError, unknown
+from adaptag.experiments.declarations import TAGGING
+from adaptag.experiments.problem import CountScorer
 from adaptag.experiments.results import Comparison, Entry, Run, Significance
 from adaptag.experiments.significance import (
     block_scores,
@@ -33,12 +34,12 @@ from adaptag.experiments.significance import (
     randomisation_test,
     require_scipy,
 )
-from adaptag.storage.files import STDIN, shown
-from adaptag.storage.tensors import kind_of
+from adaptag.experiments.tasks import task_of
 from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.calibration import objective
 from adaptag.training.callbacks import Callback
-from adaptag.training.loop import fit
+from adaptag.training.interrupts import Interrupts
+from adaptag.training.settings import NEVER, TrainingSettings
 from adaptag.version import __version__
 
 if TYPE_CHECKING:
@@ -47,11 +48,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adaptag.experiments.problem import Part, Problem
-    from adaptag.features.template import Template
+    from adaptag.experiments.tasks import Task
     from adaptag.settings import Value
-    from adaptag.storage.files import PathLike
     from adaptag.training.declarations import Algorithm
-    from adaptag.training.loop import Result
+    from adaptag.training.job import Result
 
 __all__ = [
     "ZERO_TOLERANCE",
@@ -65,6 +65,7 @@ __all__ = [
 ZERO_TOLERANCE = 1e-6  # times the largest weight: smaller ones are rounding errors and count as 0
 NAME = re.compile(r"[A-Za-z][\w.+-]*", re.ASCII)
 PASSES = "passes"
+INTERRUPT = "interrupt"  # why training ended
 
 
 @dataclass(frozen=True)
@@ -83,77 +84,60 @@ class Candidate:
     values: dict[str, Value]
     passes: int | None
 
+    def settings(self, seed: int) -> TrainingSettings:
+        """The settings of a training: all passes are made, whatever their scores."""
+        return TrainingSettings(
+            algorithm=self.algorithm.name,
+            parameters=self.values,
+            passes=self.passes,
+            seed=seed,
+            patience=NEVER,
+        )
+
 
 def compare(
-    train: api.Data,
-    test: api.Data,
+    train: Any,
+    test: Any,
     *,
+    task: Task | str = TAGGING.name,
     algorithms: Sequence[str] = ("adf", "sgd"),
-    template: str | PathLike | Template | None = None,
     passes: int | None = None,
     seeds: Sequence[int] = (1,),
-    cutoff: int = 1,
-    rich_edges: bool = False,
-    edge_cutoff: int = 1,
-    edge_share: float = 1.0,
     parameters: Mapping[str, Mapping[str, Value]] | None = None,
-    format: api.Format = None,  # noqa: A002
     callbacks: Sequence[Callback] = (),
     on_run: Callable[[str, int | None, int, int], None] | None = None,
+    **options: Any,
 ) -> Comparison:
     """Train algorithms on the same data, and score each of them after each pass.
 
     Args:
-        train: training data, as in ``adaptag.train``.
-        test: labelled data to score on.
-        algorithms: names of algorithms. ``slow=sgd`` is the algorithm ``sgd`` by the name ``slow``:
+        train: Training data in any form that the task takes, or a pair of data and labels.
+        test: Labelled data to score on, likewise.
+        task: What is trained: ``tagging``, ``segmentation`` or ``classification``; or a task with
+            its settings, from ``adaptag.experiments.tasks``.
+        algorithms: Names of algorithms. ``slow=sgd`` is the algorithm ``sgd`` by the name ``slow``:
             so one algorithm can be compared with several settings. The others are tested against
             the first.
-        template: as in ``adaptag.train``, like the next options.
-        passes: number of passes; by default each algorithm's own.
-        seeds: seeds of the sentence orders.
-        cutoff: features that occur less often are left out.
-        rich_edges: all features have edge weights too.
-        edge_cutoff: features that occur less often get no edge weights beside their node weights.
-        edge_share: the share of features that gets them.
-        parameters: settings by the name of the algorithm; ``passes`` may be among them.
-        format: the format of the files.
-        callbacks: called during each training, and can stop it.
-        on_run: called before each training with the algorithm's name, the seed (none for a batch
+        passes: The number of passes; by default each algorithm's own.
+        seeds: The seeds of the sentence orders.
+        parameters: Settings by the name of the algorithm; ``passes`` may be among them.
+        callbacks: Called during each training, and can stop it.
+        on_run: Called before each training with the algorithm's name, the seed (none for a batch
             algorithm), the number of the training, and how many there are.
+        **options: The settings of the task: for tagging ``template``, ``cutoff`` and so on, and
+            ``format``; see [the settings](guide/settings.md).
 
     Returns:
         The comparison. Ctrl-C keeps the algorithms that were finished, with all seeds.
     """
     candidates = check_candidates(algorithms, parameters or {}, passes)
     _check_seeds(seeds)
+    chosen = task_of(task, options)
     require_scipy()
-    if isinstance(test, Dataset):
-        raise ParameterError("the test data must be text or sentences, not an encoded dataset")
-    dataset = api.encode(
-        train,
-        template=template,
-        cutoff=cutoff,
-        rich_edges=rich_edges,
-        edge_cutoff=edge_cutoff,
-        edge_share=edge_share,
-        format=format,
-    )
-    tested = api.encode_like(test, dataset, format)
-    problem = tagging_problem(dataset, tested, (_name(train), _name(test)))
-    feature_settings: dict[str, Any] = {
-        "template": "none: attributes"
-        if dataset.index.template.attributes
-        else _template_name(template, train),
-        "cutoff": dataset.cutoff,
-        "rich_edges": rich_edges,
-        "edge_cutoff": edge_cutoff,
-        "edge_share": edge_share,
-    }
+    problem = chosen.problem(train, test)
     return compare_candidates(
         [(candidate, problem) for candidate in candidates],
         seeds=seeds,
-        feature_settings=feature_settings,
         callbacks=callbacks,
         on_run=on_run,
     )
@@ -163,7 +147,6 @@ def compare_candidates(
     candidates: Sequence[tuple[Candidate, Problem]],
     *,
     seeds: Sequence[int] = (1,),
-    feature_settings: Mapping[str, Any] | None = None,
     whole_objective: bool = False,
     callbacks: Sequence[Callback] = (),
     on_run: Callable[[str, int | None, int, int], None] | None = None,
@@ -171,14 +154,17 @@ def compare_candidates(
     """Train every candidate on its problem, and score it after each pass.
 
     Args:
-        candidates: each with its problem; all have the same test sentences. The others are tested
+        candidates: Each with its problem; all have the same test sentences. The others are tested
             against the first, and sizes of data are those of its problem.
-        seeds: seeds of the sentence orders.
-        feature_settings: how features were made, for reports.
-        whole_objective: after each pass, compute the objective of the weights on all training
+        seeds: The seeds of the sentence orders.
+        whole_objective: After each pass, compute the objective of the weights on all training
             data, regularisation included, instead of the loss accumulated during the pass.
-        callbacks: as in ``compare``.
-        on_run: as in ``compare``.
+        callbacks: As in ``compare``.
+        on_run: As in ``compare``.
+
+    Raises:
+        DivergenceError: No algorithm was finished, and training diverged. Where only some diverge,
+            the comparison names them in ``errors`` and has the others.
     """
     _check_seeds(seeds)
     require_scipy()
@@ -188,26 +174,30 @@ def compare_candidates(
         for seed in (seeds if candidate.algorithm.online else [None])
     ]
     outcomes: dict[str, list[_Outcome]] = {candidate.name: [] for candidate, _ in candidates}
-    try:
+    errors: dict[str, str] = {}
+    with contextlib.suppress(KeyboardInterrupt), Interrupts() as interrupts:
         for number, (candidate, problem, seed) in enumerate(planned, 1):
+            interrupts.check()
+            if candidate.name in errors:
+                continue
             if on_run is not None:
                 on_run(candidate.name, seed, number, len(planned))
-            outcomes[candidate.name].append(
-                _run(
-                    problem,
-                    candidate,
-                    seeds[0] if seed is None else seed,
-                    whole_objective,
-                    callbacks,
-                )
-            )
-    except KeyboardInterrupt:
-        pass
+            settings = candidate.settings(seeds[0] if seed is None else seed)
+            try:
+                outcome = _run(problem, candidate, settings, whole_objective, callbacks)
+            except DivergenceError as error:
+                errors[candidate.name] = str(error)
+                continue
+            outcomes[candidate.name].append(outcome)
+            if outcome.run.stopped == INTERRUPT:
+                break
     finished = [
         (candidate, problem)
         for candidate, problem in candidates
         if len(outcomes[candidate.name]) == sum(c is candidate for c, _, _ in planned)
     ]
+    if len(errors) == len(candidates):
+        raise DivergenceError("; ".join(errors.values()))
     first = candidates[0][1]
     return Comparison(
         first.train,
@@ -215,14 +205,15 @@ def compare_candidates(
         first.labels,
         first.features,
         first.metric,
-        dict(feature_settings or {}),
+        dict(first.feature_settings),
         tuple(seeds),
         tuple(
             _entry(candidate, problem, outcomes[candidate.name]) for candidate, problem in finished
         ),
-        tuple(c.name for c, problem in candidates if (c, problem) not in finished),
+        tuple(c.name for c, p in candidates if (c, p) not in finished and c.name not in errors),
         tuple(_significance([(c.name, outcomes[c.name]) for c, _ in finished], len(seeds))),
         machine(),
+        errors,
     )
 
 
@@ -276,7 +267,7 @@ class _StartTime(Callback):
 def _run(
     problem: Problem,
     candidate: Candidate,
-    seed: int,
+    settings: TrainingSettings,
     whole_objective: bool,
     callbacks: Sequence[Callback],
 ) -> _Outcome:
@@ -285,7 +276,11 @@ def _run(
     Counts are added up over the parts; seconds, objective and active weights are their means. A
     part that stopped before the others stays as it was.
     """
-    trained = [_train(part, candidate, seed, whole_objective, callbacks) for part in problem.parts]
+    trained: list[_Trained] = []
+    for part in problem.parts:
+        if trained and trained[-1].result.stopped == INTERRUPT:
+            raise KeyboardInterrupt
+        trained.append(_train(part, settings, whole_objective, callbacks))
     passes = max(len(part.sums) for part in trained)
     sums = np.sum([_extended(part.sums, passes) for part in trained], axis=0)
     curves = {
@@ -293,9 +288,9 @@ def _run(
         for name in ("seconds", "objective", "active")
     }
     counts = np.concatenate([part.counts for part in trained])
-    first = trained[0].result
+    first, last = trained[0].result, trained[-1].result
     run = Run(
-        seed,
+        settings.seed,
         tuple(f1(sums).tolist()),
         tuple(curves["seconds"].tolist()),
         tuple(curves["objective"].tolist()),
@@ -303,7 +298,7 @@ def _run(
         _percent(sums[-1, 0], sums[-1, 1]),
         _percent(sums[-1, 0], sums[-1, 2]),
         {n: float(v) for n, v in first.parameters.items() if v != candidate.values[n]},
-        first.stopped,
+        INTERRUPT if last.stopped == INTERRUPT else first.stopped,
     )
     return _Outcome(run, counts)
 
@@ -320,48 +315,53 @@ class _Trained:
     counts: NDArray[np.int64]
 
 
+class _CurveScorer(CountScorer):
+    """Scores weights, and notes the curves of a training.
+
+    Attributes:
+        rows: The counts of every test sentence after the last pass.
+        sums: Their sums after each pass.
+        active: The number of active weights after each pass.
+        losses: The objective after each pass, where it is asked for.
+    """
+
+    def __init__(self, part: Part, values: Mapping[str, Value] | None) -> None:
+        super().__init__(part.counts)
+        self.train, self.values = part.train, values
+        self.rows = np.zeros((0, 3), np.int64)
+        self.sums: list[NDArray[np.int64]] = []
+        self.active: list[int] = []
+        self.losses: list[float] = []
+
+    def __call__(self, weights: NDArray[np.float32]) -> float:
+        self.rows = self.counts(weights)
+        self.sums.append(self.rows.sum(axis=0))
+        self.active.append(active_weights(weights))
+        if self.values is not None:
+            self.losses.append(objective(self.train, weights, self.values) / len(self.train))
+        return float(f1(self.sums[-1]))
+
+
 def _train(
     part: Part,
-    candidate: Candidate,
-    seed: int,
+    settings: TrainingSettings,
     whole_objective: bool,
     callbacks: Sequence[Callback],
 ) -> _Trained:
-    active: list[int] = []
-    losses: list[float] = []
-    sums: list[NDArray[np.int64]] = []
-    counts = np.zeros((0, 3), np.int64)
-
-    def score(weights: NDArray[np.float32]) -> float:
-        nonlocal counts
-        counts = part.counts(weights)
-        sums.append(counts.sum(axis=0))
-        active.append(active_weights(weights))
-        if whole_objective:
-            losses.append(objective(part.train, weights, candidate.values) / len(part.train))
-        return float(f1(sums[-1]))
-
+    scorer = _CurveScorer(part, settings.values() if whole_objective else None)
     begin, start = time.perf_counter(), _StartTime()
-    result = fit(
-        part.train,
-        algorithm_name=candidate.algorithm.name,
-        parameters=candidate.values,
-        passes=candidate.passes,
-        seed=seed,
-        score=score,
-        callbacks=[start, *callbacks],
-    )
-    if result.stopped == "interrupt":  # the pass loop has caught it
-        raise KeyboardInterrupt
+    result = part.run(settings, scorer=scorer, callbacks=[start, *callbacks])
     n = len(result.history)
+    if result.stopped == INTERRUPT and n < (settings.passes or settings.chosen.passes):
+        raise KeyboardInterrupt
     seconds = start.began - begin + np.cumsum([report.seconds for report in result.history])
     return _Trained(
         result,
-        np.array(sums[:n], np.int64).reshape(n, 3),
+        np.array(scorer.sums[:n], np.int64).reshape(n, 3),
         np.asarray(seconds, np.float64),
-        np.array(losses[:n] if whole_objective else [report.loss for report in result.history]),
-        np.array(active[:n], np.int64),
-        counts,
+        np.array(scorer.losses[:n] or [report.loss for report in result.history]),
+        np.array(scorer.active[:n], np.int64),
+        scorer.rows,
     )
 
 
@@ -455,22 +455,3 @@ def _significance(
             )
         )
     return results
-
-
-def _name(data: api.Data) -> str:
-    """What data is called in a report: the name of its file, without the folder."""
-    if not isinstance(data, (str, os.PathLike)):
-        return "Python data"
-    return "standard input" if str(data) == STDIN else shown(Path(data).name)
-
-
-def _template_name(template: str | PathLike | Template | None, train: api.Data) -> str:
-    """A preset's name, or that of a file; a text of lines is not a name."""
-    if template is None:
-        encoded = isinstance(train, Dataset)
-        if isinstance(train, (str, os.PathLike)):
-            encoded = kind_of(train) == "dataset"
-        return "that of the dataset" if encoded else api.GENERAL
-    if isinstance(template, (str, os.PathLike)) and "\n" not in str(template):
-        return shown(Path(template).name)
-    return "given in Python"

@@ -15,17 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptag import api
-from adaptag.dataset.encoded import Dataset
-from adaptag.decoding.model import Model
-from adaptag.errors import AdaptagError
-from adaptag.experiments.space import CUTOFF, resolve
+from adaptag.errors import AdaptagError, DivergenceError
+from adaptag.experiments.space import resolve
 from adaptag.experiments.state import JobResult
 from adaptag.settings import AUTO
 from adaptag.training.algorithms import algorithm
 from adaptag.training.callbacks import Callback
 from adaptag.training.checkpoint import Checkpoint, checksum
-from adaptag.training.loop import fit
+from adaptag.training.settings import NEVER, TrainingSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -33,10 +30,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.corpus.data import Corpus
+    from adaptag.dataset.encoded import Examples
+    from adaptag.experiments.problem import Part
     from adaptag.experiments.space import Settings
+    from adaptag.experiments.tasks import Task
 
-__all__ = ["Job", "Task", "run_jobs"]
+__all__ = ["Job", "Search", "run_jobs"]
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 DISK_ROOM = 1 << 30  # bytes of free disk space that checkpoints leave
@@ -44,32 +43,37 @@ MOST_ENCODED = 8  # pairs of training and held-out part that a process caches
 
 
 @dataclass(frozen=True, eq=False)
-class Task:
+class Search:
     """What all jobs of a search share.
 
     Attributes:
+        task: What is trained and scored.
         corpus: The training data.
         held_out: For each fold, the indices of the sentences that are scored.
-        encoding: The arguments of ``api.encode``, without the cutoff.
         algorithm: The name of the algorithm.
         seed: The seed of the sentence order.
         folder: The folder of checkpoints.
     """
 
-    corpus: Corpus
+    task: Task
+    corpus: Any
     held_out: tuple[NDArray[np.int64], ...]
-    encoding: dict[str, Any]
     algorithm: str
     seed: int
     folder: Path
 
-    def parts(self, fold: int, cutoff: int = 1) -> tuple[Dataset, Dataset]:
+    def part(self, fold: int, features: tuple[tuple[str, Any], ...] = ()) -> Part:
         """Encode the training part of a fold, and its held-out part with the same features."""
         held_out = self.held_out[fold]
         others = np.setdiff1d(np.arange(len(self.corpus)), held_out)
-        training = api.encode(self.corpus.select(others), cutoff=cutoff, **self.encoding)
-        rest = self.corpus.select(held_out)
-        return training, Dataset.encode(rest, training.index, training.label_names)
+        corpora = self.corpus.select(others), self.corpus.select(held_out)
+        return self.task.part(*corpora, dict(features), threads=1)
+
+    def split(self, settings: Settings) -> tuple[Settings, tuple[tuple[str, Any], ...]]:
+        """The parameters of the algorithm, and the settings of the features."""
+        declared = self.task.declaration.declared()
+        parameters = {name: value for name, value in settings.items() if name not in declared}
+        return parameters, tuple((n, value) for n, value in settings.items() if n in declared)
 
 
 @dataclass(frozen=True)
@@ -85,44 +89,50 @@ class Job:
 class Worker:
     """Runs jobs, and caches the encoded data that they share."""
 
-    def __init__(self, task: Task, stopped: Callable[[], bool]) -> None:
-        self.task = task
+    def __init__(self, search: Search, stopped: Callable[[], bool]) -> None:
+        self.search = search
         self.stopped = stopped
-        self.parts = lru_cache(MOST_ENCODED)(task.parts)
+        self.part = lru_cache(MOST_ENCODED)(search.part)
 
     def run(self, job: Job) -> JobResult | None:
-        """Run a job; None means that it was interrupted."""
+        """Run a job; None means that it was interrupted.
+
+        Training that diverges ends there, with the scores of the passes that earlier jobs made, or
+        else 0.
+        """
         if self.stopped():
             return None
-        training, rest = self.parts(job.fold, int(job.settings.get(CUTOFF, 1)))
-        settings = resolve(job.settings, len(training))
-        path = self.task.folder / f"{job.number}-{job.fold}"
-        resume = self._checkpoint(path, training, settings, job.passes)
+        parameters, features = self.search.split(job.settings)
+        part = self.part(job.fold, features)
+        settings = TrainingSettings(
+            algorithm=self.search.algorithm,
+            parameters=resolve(parameters, len(part.train)),
+            seed=self.search.seed,
+            patience=NEVER,
+            threads=1,
+        )
+        path = self.search.folder / f"{job.number}-{job.fold}"
+        resume = self._checkpoint(path, part.train, settings.values(), job.passes)
         history = [] if resume is None else resume.history
         ended = False
         if len(history) < job.passes:
-
-            def score(weights: NDArray[np.float32]) -> float:
-                model = Model(training.label_names, training.index, weights, {})
-                return api.evaluate_model(model, rest).score
-
-            result = fit(
-                training,
-                algorithm_name=self.task.algorithm,
-                parameters=settings,
-                passes=job.passes - len(history),
-                seed=self.task.seed,
-                resume=resume,
-                score=score,
-                callbacks=[_Stopping(self.stopped)],
-                threads=1,
-            )
-            history = result.history
-            ended = result.stopped == "converged"
-            self._keep(result.checkpoint, path)
-            if result.stopped == "interrupt":
+            try:
+                result = part.run(
+                    replace(settings, passes=job.passes - len(history)),
+                    resume=resume,
+                    callbacks=[_Stopping(self.stopped)],
+                )
+            except KeyboardInterrupt:  # before the end of the first pass
                 return None
-        scores = [report.score for report in history]
+            except DivergenceError:
+                ended = True
+            else:
+                history = result.history
+                ended = result.stopped == "converged"
+                self._keep(result.checkpoint, path)
+                if result.stopped == "interrupt":
+                    return None
+        scores = [report.score for report in history] or [0.0]
         seconds = sum(report.seconds for report in history)
         return JobResult(job.number, job.fold, job.passes, scores, seconds, ended)
 
@@ -132,25 +142,24 @@ class Worker:
             return
         size = sum(array.nbytes for array in state.arrays.values())
         with contextlib.suppress(AdaptagError, OSError):
-            if shutil.disk_usage(self.task.folder).free > size + DISK_ROOM:
+            if shutil.disk_usage(self.search.folder).free > size + DISK_ROOM:
                 replace(state, best=0, best_weights=None).save(path)
 
     def _checkpoint(
-        self, path: Path, training: Dataset, settings: Settings, passes: int
+        self, path: Path, training: Examples, expected: Settings, passes: int
     ) -> Checkpoint | None:
         """The checkpoint of an earlier job of the trial, if there is one that fits."""
         try:
             state = Checkpoint.load(path)
         except AdaptagError:
             return None
-        expected = algorithm(self.task.algorithm).values(settings)
         saved = dict(state.parameters)
         if expected.get("rate") == AUTO:
             expected["rate"] = saved.get("rate", AUTO)
         same = (state.algorithm, saved, state.seed) == (
-            self.task.algorithm,
+            self.search.algorithm,
             expected,
-            self.task.seed,
+            self.search.seed,
         )
         fits = same and len(state.history) <= passes and state.data == checksum(training)
         return state if fits else None
@@ -170,10 +179,10 @@ class _Stopping(Callback):
 _worker: Worker | None = None
 
 
-def _begin(task: Task, stopped: Any) -> None:
+def _begin(search: Search, stopped: Any) -> None:
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process stops the others
-    _worker = Worker(task, stopped.is_set)
+    _worker = Worker(search, stopped.is_set)
 
 
 def _run(job: Job) -> JobResult | None:
@@ -183,15 +192,15 @@ def _run(job: Job) -> JobResult | None:
 
 @contextlib.contextmanager
 def run_jobs(
-    task: Task, processes: int
+    search: Search, processes: int
 ) -> Iterator[Callable[[Sequence[Job]], Iterator[JobResult]]]:
     """Yield a function that runs jobs and yields their results as they finish; Ctrl-C stops all.
 
     With one process, jobs run in this process. Batch algorithms use BLAS and always run in other
     processes: the number of BLAS threads is fixed when a process starts, and changes results.
     """
-    if processes == 1 and algorithm(task.algorithm).online:
-        worker = Worker(task, lambda: False)
+    if processes == 1 and algorithm(search.algorithm).online:
+        worker = Worker(search, lambda: False)
 
         def in_turn(jobs: Sequence[Job]) -> Iterator[JobResult]:
             for job in jobs:
@@ -201,7 +210,7 @@ def run_jobs(
         return
     context = multiprocessing.get_context("spawn")
     stopped = context.Event()
-    pool = ProcessPoolExecutor(processes, context, _begin, (task, stopped))
+    pool = ProcessPoolExecutor(processes, context, _begin, (search, stopped))
 
     def at_once(jobs: Sequence[Job]) -> Iterator[JobResult]:
         for future in as_completed([pool.submit(_run, job) for job in jobs]):

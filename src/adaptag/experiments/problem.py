@@ -1,26 +1,34 @@
-"""Problems: data that any algorithm can train on, and a score for its weights."""
+"""Problems: what algorithms are trained on, and how their weights are scored.
+
+The comparison of algorithms and the search for settings work on problems alone; ``tasks.py`` makes
+them of data and settings.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
-from adaptag.corpus.chunks import ChunkScheme
-from adaptag.decoding.model import Model
-from adaptag.evaluation.scores import sentence_counts
-from adaptag.experiments.results import Data
+from adaptag.experiments.significance import f1
+from adaptag.training.job import TrainingJob
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from adaptag.dataset.encoded import Dataset, Examples
+    from adaptag.dataset.encoded import Examples
+    from adaptag.experiments.results import Data
+    from adaptag.training.callbacks import Callback
+    from adaptag.training.checkpoint import Checkpoint
+    from adaptag.training.job import Result, Scorer
+    from adaptag.training.settings import TrainingSettings
 
-    Counts = Callable[[NDArray[np.float32]], NDArray[np.int64]]
+    Weights = NDArray[np.float32]
+    Counts = Callable[[Weights], NDArray[np.int64]]
 
-__all__ = ["Part", "Problem", "tagging_problem"]
+__all__ = ["CountScorer", "Part", "Problem"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,6 +44,39 @@ class Part:
     train: Examples
     counts: Counts
 
+    def run(
+        self,
+        settings: TrainingSettings,
+        *,
+        scorer: Scorer[Weights] | None = None,
+        resume: Checkpoint | None = None,
+        callbacks: Sequence[Callback] = (),
+    ) -> Result:
+        """Train, and score the weights after each pass; by default by the F1 of their counts."""
+        job = TrainingJob(
+            self.train,
+            settings,
+            lambda weights, _: weights,
+            scorer or CountScorer(self.counts),
+            resume=resume,
+            callbacks=callbacks,
+        )
+        job.run()
+        return job.result
+
+
+class CountScorer:
+    """Scores weights by the F1 of their counts, which is the accuracy where all items count."""
+
+    metric = "F1"
+
+    def __init__(self, counts: Counts) -> None:
+        self.counts = counts
+
+    def __call__(self, weights: Weights) -> float:
+        """The score, in percent."""
+        return float(f1(self.counts(weights).sum(axis=0)))
+
 
 @dataclass(frozen=True, eq=False)
 class Problem:
@@ -46,12 +87,14 @@ class Problem:
         metric: What the F1 of the counts is called.
         train: The name and size of the training data.
         test: The name and size of the test data.
+        feature_settings: How the features were made, for reports.
     """
 
     parts: tuple[Part, ...]
     metric: str
     train: Data
     test: Data
+    feature_settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def labels(self) -> int:
@@ -68,21 +111,3 @@ class Problem:
         """Weights of the first part, without the padding of their rows."""
         node, both, edge = self.parts[0].train.index.n_of_kind
         return (node + both) * self.labels + (both + edge) * self.labels**2
-
-
-def tagging_problem(
-    train: Dataset, test: Dataset, names: tuple[str, str] = ("training data", "test data")
-) -> Problem:
-    """Label tokens; the score is chunk F1, or token accuracy where labels mark no chunks."""
-
-    def counts(weights: NDArray[np.float32]) -> NDArray[np.int64]:
-        model = Model(train.label_names, train.index, weights, {})
-        predicted = model.tag_encoded(test.encoded)
-        return sentence_counts(test.labels, predicted, test.encoded.sentences, test.label_names)
-
-    return Problem(
-        (Part(train, counts),),
-        "chunk F1" if ChunkScheme(test.label_names).chunked else "token accuracy",
-        Data(names[0], len(train), train.n_tokens),
-        Data(names[1], len(test), test.n_tokens),
-    )

@@ -129,9 +129,8 @@ def _title(c: Comparison) -> str:
 def _about(c: Comparison) -> str:
     seeds = f"Means over {len(c.seeds)} seeds" if len(c.seeds) > 1 else f"Seed {c.seeds[0]}"
     return (
-        f"Trained on {c.train.name} ({c.train.sentences:,} sentences, {c.train.tokens:,} tokens, "
-        f"{c.labels} labels, {c.features:,} features), scored on {c.test.name} "
-        f"({c.test.sentences:,} sentences, {c.test.tokens:,} tokens) after each pass. "
+        f"Trained on {c.train.name} ({c.train.size}, {c.labels} labels, {c.features:,} different "
+        f"features), scored on {c.test.name} ({c.test.size}) after each pass. "
         f"The score is {c.metric}, in percent. {seeds}; with a seed, all algorithms see the "
         "sentences in the same order."
     )
@@ -139,7 +138,8 @@ def _about(c: Comparison) -> str:
 
 def _unfinished(c: Comparison) -> list[str]:
     names = ", ".join(c.unfinished)
-    return [f"Interrupted; unfinished and left out: {names}."] if names else []
+    lines = [f"{name} is left out. {error}." for name, error in c.errors.items()]
+    return [f"Interrupted; unfinished and left out: {names}.", *lines] if names else lines
 
 
 def _reading(c: Comparison) -> list[str]:

@@ -81,11 +81,26 @@ class Table(NamedTuple):
 
 @dataclass(frozen=True)
 class Data:
-    """The name and size of some data; the name is that of the file, without its folder."""
+    """The name and size of some data.
+
+    Attributes:
+        name: The name of the file, without its folder.
+        sentences: The number of sentences.
+        tokens: The number of tokens.
+        sentence_unit: What is counted as sentences, such as ``documents``.
+        unit: What is counted as tokens, such as ``characters``.
+    """
 
     name: str
     sentences: int
     tokens: int
+    sentence_unit: str = "sentences"
+    unit: str = "tokens"
+
+    @property
+    def size(self) -> str:
+        """The size as text."""
+        return f"{self.sentences:,} {self.sentence_unit}, {self.tokens:,} {self.unit}"
 
 
 @dataclass(frozen=True)
@@ -103,7 +118,7 @@ class Run:
         recall: The recall after the last pass, in percent; equal to the precision where all
             tokens count.
         calibrated: The values that were found for parameters set to ``auto``.
-        stopped: Why training ended, as in ``training.loop.Result``.
+        stopped: Why training ended, as in ``training.job.Result``.
     """
 
     seed: int
@@ -251,13 +266,14 @@ class Comparison:
         test: The test data.
         labels: The number of labels.
         features: The number of features of the training data.
-        metric: What the score is: ``chunk F1`` or ``token accuracy``.
+        metric: What the score is: ``chunk F1``, ``token accuracy``, ``word F1`` or ``accuracy``.
         feature_settings: How features were made: template, cutoffs and the like.
         seeds: The seeds of the sentence orders.
         entries: The algorithms that were finished.
         unfinished: The names of the algorithms that Ctrl-C interrupted.
         significance: The significance tests of each algorithm but the first.
         machine: What times depend on.
+        errors: Why algorithms were left out whose training diverged, by name.
     """
 
     train: Data
@@ -271,6 +287,7 @@ class Comparison:
     unfinished: tuple[str, ...]
     significance: tuple[Significance, ...]
     machine: dict[str, str]
+    errors: dict[str, str] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""

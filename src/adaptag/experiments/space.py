@@ -1,118 +1,143 @@
-"""The search space: values to try for each parameter, and which of equal scores is preferred."""
+"""The search space: values to try for each setting, and which of equal scores is preferred."""
 
 from __future__ import annotations
 
 import itertools
 import math
 import re
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adaptag.errors import ParameterError, unknown
-from adaptag.features.index import check_cutoff
+from adaptag.settings import BOUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from adaptag.settings import Value
+    from adaptag.settings import Parameter, Value
     from adaptag.training.declarations import Algorithm
 
     Settings = dict[str, Value]
     Space = dict[str, tuple[Value, ...]]
 
-__all__ = ["ON_REQUEST", "configurations", "format_value", "preference", "resolve", "space_of"]
+__all__ = [
+    "at_edge",
+    "configurations",
+    "format_value",
+    "on_request",
+    "preference",
+    "resolve",
+    "space_of",
+]
 
-CUTOFF = "cutoff"
 WINDOW = "window"
 PART = re.compile(r"n/([1-9]\d*)")  # a window as a fraction of the training sentences
-# Searched unless other values are given: multiples of the default, or values.
-MULTIPLES = {
-    "rate": (0.25, 0.5, 1, 2, 4),
-    "aggressiveness": (0.03, 0.1, 0.3, 1, 3),
-    "gamma": (0.01, 0.1, 1, 10),
+
+
+@dataclass(frozen=True)
+class SearchValues:
+    """The values to try for a parameter of the algorithms.
+
+    Attributes:
+        values: The values, or what the default is multiplied by.
+        multiples: Whether they are multiples of the default.
+        on_request: Whether the parameter is searched only where it is asked for.
+    """
+
+    values: tuple[Value, ...]
+    multiples: bool = False
+    on_request: bool = False
+
+
+# Settings of features declare their values to try themselves; see ``Parameter.search``.
+SEARCHES = {
+    "rate": SearchValues((0.25, 0.5, 1, 2, 4), multiples=True),
+    "aggressiveness": SearchValues((0.03, 0.1, 0.3, 1, 3), multiples=True),
+    "gamma": SearchValues((0.01, 0.1, 1, 10), multiples=True),
+    "sigma": SearchValues((1.0, 2.0, 5.0, 10.0)),
+    "l1": SearchValues((0.25, 0.5, 1.0, 2.0, 4.0)),
+    "confidence": SearchValues((0.55, 0.6, 0.7, 0.8, 0.9)),
+    "alpha": SearchValues((0.99, 0.995, 0.999), on_request=True),
+    "beta": SearchValues((0.4, 0.6, 0.8), on_request=True),
+    WINDOW: SearchValues(("n/20", "n/10", "n/5"), on_request=True),
 }
-VALUES: Space = {
-    "sigma": (1.0, 2.0, 5.0, 10.0),
-    "l1": (0.25, 0.5, 1.0, 2.0, 4.0),
-    "confidence": (0.55, 0.6, 0.7, 0.8, 0.9),
-}
-ON_REQUEST: Space = {
-    "alpha": (0.99, 0.995, 0.999),
-    "beta": (0.4, 0.6, 0.8),
-    WINDOW: ("n/20", "n/10", "n/5"),
-    CUTOFF: (1, 2, 3),
-}
+
+
+def on_request(features: Mapping[str, Parameter]) -> list[str]:
+    """The names that are searched only where they are asked for."""
+    return [*(name for name, search in SEARCHES.items() if search.on_request), *features]
 
 
 def space_of(
     algorithm: Algorithm,
     given: Mapping[str, Iterable[Value]] | None = None,
     also: Iterable[str] = (),
+    features: Mapping[str, Parameter] | None = None,
 ) -> Space:
-    """Find the values to try for each parameter.
+    """Find the values to try for each setting.
 
     Args:
-        algorithm: what is tuned. Its learning rate, regularisation strength and margin are searched
+        algorithm: What is tuned. Its learning rate, regularisation strength and margin are searched
             around their defaults.
-        given: values by name, which replace the default ones; one value fixes a parameter.
-            ``cutoff`` is a name too, and a ``window`` may be a fraction of the sentences, ``n/10``.
-        also: names in ``ON_REQUEST`` to search as well.
+        given: Values by name, which replace the default ones; one value fixes a setting. A
+            ``window`` may be a fraction of the sentences, ``n/10``.
+        also: Further names to search: parameters that are searched on request, and settings of
+            features.
+        features: The declarations of the settings of features that can be searched.
     """
-    declared = {parameter.name: parameter for parameter in algorithm.parameters}
+    settings = dict(features or {})
+    parameters = {parameter.name: parameter for parameter in algorithm.parameters}
+    declared = {**settings, **parameters}
     space: Space = {}
-    for name, parameter in declared.items():
-        if name in MULTIPLES and not isinstance(parameter.default, str):
-            default = parameter.default
-            space[name] = tuple(float(f"{default * m:.3g}") for m in MULTIPLES[name])
-        elif name in VALUES and parameter.default != math.inf:
-            space[name] = VALUES[name]
+    for name, parameter in parameters.items():
+        search = SEARCHES.get(name)
+        fixed = parameter.default == math.inf or isinstance(parameter.default, str)
+        if search and not search.on_request and not fixed:
+            space[name] = _values(search, parameter)
+    requested = on_request(settings)
     for name in also:
-        if name not in ON_REQUEST:
-            raise ParameterError(unknown("parameter to search", name, ON_REQUEST))
-        if name != CUTOFF and name not in declared:
+        if name not in requested:
+            raise ParameterError(unknown("parameter to search", name, requested))
+        if name not in declared:
             raise ParameterError(f"{algorithm.name}: {unknown('parameter', name, declared)}")
-        space[name] = ON_REQUEST[name]
+        space[name] = settings[name].search if name in settings else SEARCHES[name].values
     for name, values in (given or {}).items():
-        if name != CUTOFF and name not in declared:
-            names = [*declared, CUTOFF]
-            raise ParameterError(f"{algorithm.name}: {unknown('parameter', name, names)}")
-        space[name] = tuple(dict.fromkeys(_checked(algorithm, name, value) for value in values))
+        if name not in declared:
+            raise ParameterError(f"{algorithm.name}: {unknown('parameter', name, declared)}")
+        space[name] = tuple(dict.fromkeys(_checked(declared[name], value) for value in values))
         if not space[name]:
             raise ParameterError(f"{name} has no value to try")
     return space
 
 
-def _checked(algorithm: Algorithm, name: str, value: Value) -> Value:
-    if name == CUTOFF:
-        try:
-            number = float(value)
-        except ValueError:
-            number = math.nan
-        if not number.is_integer():
-            raise ParameterError(f"cutoff is {value!r}; allowed: integers from 1")
-        check_cutoff(CUTOFF, int(number))
-        return int(number)
-    if name == WINDOW and isinstance(value, str) and PART.fullmatch(value):
+def _values(search: SearchValues, parameter: Parameter) -> tuple[Value, ...]:
+    if not search.multiples:
+        return search.values
+    default = float(parameter.default)
+    return tuple(float(f"{default * float(multiple):.3g}") for multiple in search.values)
+
+
+def _checked(declaration: Parameter, value: Value) -> Value:
+    if declaration.name == WINDOW and isinstance(value, str) and PART.fullmatch(value):
         return value
-    return next(p for p in algorithm.parameters if p.name == name).check(value)
+    checked: Value = declaration.check(value)
+    return int(checked) if declaration.integer and not isinstance(checked, str) else checked
 
 
 def configurations(space: Space) -> list[Settings]:
-    """All combinations, the last parameter changing fastest."""
+    """All combinations, the last setting changing fastest."""
     return [dict(zip(space, values, strict=True)) for values in itertools.product(*space.values())]
 
 
 def resolve(settings: Settings, n_sentences: int) -> Settings:
-    """The parameters of the algorithm: without the cutoff, and windows as numbers of sentences."""
-    values = {name: value for name, value in settings.items() if name != CUTOFF}
-    part = PART.fullmatch(str(values.get(WINDOW)))
-    if part:
-        values[WINDOW] = max(1, n_sentences // int(part[1]))
-    return values
+    """The same settings, with windows as numbers of sentences."""
+    part = PART.fullmatch(str(settings.get(WINDOW)))
+    return {**settings, WINDOW: max(1, n_sentences // int(part[1]))} if part else dict(settings)
 
 
 def preference(settings: Settings) -> tuple[float, ...]:
     """Sort key for settings of equal scores: stronger regularisation first, then the lower rate."""
-    sigma, l1, cutoff, rate = (settings.get(n, 0) for n in ("sigma", "l1", CUTOFF, "rate"))
+    sigma, l1, cutoff, rate = (settings.get(n, 0) for n in ("sigma", "l1", "cutoff", "rate"))
     return (
         float(sigma),
         -float(l1),
@@ -126,14 +151,23 @@ def format_value(value: Value) -> str:
     return value if isinstance(value, str) else f"{value:.12g}"
 
 
-def at_edge(space: Space, settings: Settings) -> Sequence[str]:
-    """The names of the parameters whose chosen value is the lowest or highest one tried."""
+def at_edge(
+    space: Space, settings: Settings, declared: Mapping[str, Parameter] | None = None
+) -> Sequence[str]:
+    """The names of the settings whose chosen value is the lowest or highest one tried.
+
+    Values that no other value could go beyond, by the declared bounds, are left out.
+    """
     names = []
     for name, values in space.items():
         numbers = sorted(v for v in values if not isinstance(v, str))
         value = settings[name]
         ends = {numbers[0], numbers[-1]} if len(numbers) > 1 else set()
-        natural = (name == CUTOFF and value == 1) or value == math.inf
-        if value in ends and not natural:
+        if value in ends and not _at_bound((declared or {}).get(name), value):
             names.append(name)
     return names
+
+
+def _at_bound(declaration: Parameter | None, value: Value) -> bool:
+    bounds = None if declaration is None else BOUNDS.fullmatch(declaration.bounds)
+    return bounds is not None and value in (float(bounds[4]), float(bounds[5]))

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag.errors import ModelError
 from adaptag.experiments.charts import Series, line_chart
-from adaptag.experiments.space import CUTOFF, at_edge, format_value, preference, resolve
+from adaptag.experiments.declarations import TAGGING, TASKS
+from adaptag.experiments.space import at_edge, format_value, preference, resolve
+from adaptag.training.algorithms import algorithm as find_algorithm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -112,13 +114,15 @@ class Tuning:
         algorithm: The algorithm that was tuned.
         data: The name of the training data.
         sentences: The number of sentences of the training data.
-        metric: What the scores are: ``F1`` of chunks, or ``accuracy`` of tokens.
+        metric: What the scores are: ``F1`` of chunks or words, or ``accuracy`` of tokens or
+            documents.
         parts: How trials were scored, e.g. ``4 folds``.
         space: The values that were tried.
         rungs: For each round, the number of trials and of passes.
         trials: All trials, the best first.
         seed: The seed of the sentence order.
-        options: Further options of ``adaptag train`` that all trials share.
+        options: Further options of the command that trains, which all trials share.
+        task: The name of the task.
     """
 
     algorithm: str
@@ -131,6 +135,7 @@ class Tuning:
     trials: tuple[Trial, ...]
     seed: int = 1
     options: tuple[str, ...] = ()
+    task: str = TAGGING.name
 
     @property
     def best(self) -> Trial:
@@ -154,11 +159,10 @@ class Tuning:
 
     def command(self, model: str = "model.adaptag") -> str:
         """The command that trains with the best settings, on all of the data."""
-        words = ["adaptag", "train", self.data, *self.options, "--algorithm", self.algorithm]
+        train = TASKS[self.task].command
+        words = [*train, self.data, *self.options, "--algorithm", self.algorithm]
         for name, value in resolve(self.settings, self.sentences).items():
-            words += [f"--{name}", format_value(value)]
-        if CUTOFF in self.settings:
-            words += ["--cutoff", format_value(self.settings[CUTOFF])]
+            words += [f"--{name.replace('_', '-')}", format_value(value)]
         words += ["--passes", str(self.passes)]
         if self.seed != 1:
             words += ["--seed", str(self.seed)]
@@ -166,8 +170,11 @@ class Tuning:
 
     def notes(self) -> list[str]:
         """Warnings: best values at the edge of those that were tried."""
+        parameters = {p.name: p for p in find_algorithm(self.algorithm).parameters}
+        declared = {**TASKS[self.task].declared(), **parameters}
         edges = [
-            f"{n} {format_value(self.settings[n])}" for n in at_edge(self.space, self.settings)
+            f"{name} {format_value(self.settings[name])}"
+            for name in at_edge(self.space, self.settings, declared)
         ]
         if self.passes == self.rungs[-1][1] and not all(self.best.ended):
             edges.append(f"passes {self.passes}")
@@ -223,6 +230,7 @@ class Tuning:
     def to_dict(self) -> dict[str, Any]:
         """All attributes and the best settings, ready for JSON."""
         return {
+            "task": self.task,
             "algorithm": self.algorithm,
             "data": self.data,
             "sentences": self.sentences,
@@ -253,6 +261,7 @@ class Tuning:
                 tuple(Trial.from_dict(trial) for trial in content["trials"]),
                 int(content["seed"]),
                 tuple(map(str, content["options"])),
+                str(content["task"]),
             )
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ModelError(f"malformed tuning: {error}") from None

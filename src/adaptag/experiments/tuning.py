@@ -9,25 +9,22 @@ optimization").
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptag import api
 from adaptag._native import build, core, cores
-from adaptag.corpus.attributes import AttributeCorpus
-from adaptag.corpus.chunks import ChunkScheme
-from adaptag.corpus.columns import ColumnFormat
-from adaptag.dataset.encoded import Dataset
+from adaptag.corpus.documents import Documents
 from adaptag.errors import ParameterError
-from adaptag.experiments.jobs import Job, Task, run_jobs
+from adaptag.experiments.declarations import TAGGING
+from adaptag.experiments.jobs import Job, Search, run_jobs
 from adaptag.experiments.space import configurations, space_of
 from adaptag.experiments.state import State
+from adaptag.experiments.tasks import task_of
 from adaptag.experiments.trials import ONE_PART, Trial, Tuning, json_value
-from adaptag.features.template import Template
-from adaptag.storage.tensors import kind_of
 from adaptag.training.algorithms import algorithm as find_algorithm
+from adaptag.training.settings import TrainingSettings
 from adaptag.version import __version__
 
 if TYPE_CHECKING:
@@ -35,9 +32,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.api import Data, Format
-    from adaptag.corpus.data import Corpus
+    from adaptag.corpus.columns import ColumnFormat
     from adaptag.experiments.state import JobResult
+    from adaptag.experiments.tasks import Task
     from adaptag.settings import Value
     from adaptag.storage.files import PathLike
 
@@ -78,9 +75,9 @@ class TuningCallback:
 
 
 def tune(
-    data: Data,
+    data: Any,
     *,
-    template: str | PathLike | Template | None = None,
+    task: Task | str = TAGGING.name,
     algorithm: str = "adf",
     space: Mapping[str, Iterable[Value]] | None = None,
     also: Iterable[str] = (),
@@ -90,15 +87,11 @@ def tune(
     passes: int | None = None,
     finalists: int | None = 2,
     seed: int = 1,
-    rich_edges: bool = False,
-    edge_cutoff: int = 1,
-    edge_share: float = 1.0,
-    hash_bits: int | None = None,
-    format: Format = None,  # noqa: A002
     jobs: int | None = None,
     state_file: PathLike | None = None,
     restart: bool = False,
     callbacks: Sequence[TuningCallback] = (),
+    **options: Any,
 ) -> Tuning:
     """Choose settings by cross-validation on the training data.
 
@@ -108,36 +101,36 @@ def tune(
     earlier combination. The result does not depend on ``jobs``.
 
     Args:
-        data: the training data, as for ``adaptag.train``; not an encoded dataset, whose features
-            come from all of the data.
-        template: as for ``adaptag.train``.
-        algorithm: the name of the algorithm to tune.
-        space: values to try, by parameter; one value fixes it. By default rate, sigma, l1,
+        data: The training data in any form that the task takes, or a pair of data and labels; not
+            an encoded dataset, whose features come from all of the data.
+        task: What is trained: ``tagging``, ``segmentation`` or ``classification``; or a task with
+            its settings, from ``adaptag.experiments.tasks``.
+        algorithm: The name of the algorithm to tune.
+        space: Values to try, by name; one value fixes a setting. By default rate, sigma, l1,
             aggressiveness, gamma and confidence are searched, as far as the algorithm has them.
-            ``cutoff`` is a parameter too; a ``window`` may be a fraction of the sentences,
-            ``"n/10"``.
-        also: further parameters to search: alpha, beta, window, cutoff.
-        folds: the number of folds; each is held out once.
-        held_out: instead of folds, hold out this fraction of the sentences, once.
-        shuffle: assign sentences to folds at random. By default each fold is a contiguous part of
+            Settings of features that declare values to try, such as ``cutoff``, are allowed too; a
+            ``window`` may be a fraction of the sentences, ``"n/10"``.
+        also: Further names to search: alpha, beta, window, and settings of features that declare
+            values to try, such as cutoff.
+        folds: The number of folds; each is held out once.
+        held_out: Instead of folds, hold out this fraction of the sentences, once.
+        shuffle: Assign sentences to folds at random. By default each fold is a contiguous part of
             the data, which keeps documents together; shuffle data that is sorted.
-        passes: the maximum number of passes; by default twice the algorithm's own for online
+        passes: The maximum number of passes; by default twice the algorithm's own for online
             algorithms, and the algorithm's own for batch algorithms.
-        finalists: halving ends when this many trials are left; None means no halving.
-        seed: the seed of the sentence order in training, and of ``shuffle``.
-        rich_edges: as for ``adaptag.train``.
-        edge_cutoff: as there.
-        edge_share: as there.
-        hash_bits: as there.
-        format: as there.
-        jobs: the number of processes; by default one per core. With more than one, a script needs
+        finalists: Halving ends when this many trials are left; None means no halving.
+        seed: The seed of the sentence order in training, and of ``shuffle``.
+        jobs: The number of processes; by default one per core. With more than one, a script needs
             ``if __name__ == "__main__":``, as Python's multiprocessing does.
-        state_file: saves finished jobs; the same call continues from there later.
-        restart: start over and discard the content of the state file.
-        callbacks: called during the search.
+        state_file: Saves finished jobs; the same call continues from there later.
+        restart: Start over and discard the content of the state file.
+        callbacks: Called during the search.
+        **options: The settings of the task that all trials share: for tagging ``template``,
+            ``rich_edges``, ``metric`` and so on, and ``format``; see
+            [the settings](guide/settings.md).
 
     Raises:
-        KeyboardInterrupt: on Ctrl-C; finished jobs are in the state file.
+        KeyboardInterrupt: On Ctrl-C; finished jobs are in the state file.
 
     Examples:
         >>> from adaptag.corpus.ingredients import ingredients
@@ -149,47 +142,51 @@ def tune(
         {'rate': 0.1, 'sigma': 5.0}
     """
     chosen = find_algorithm(algorithm)
-    values = space_of(chosen, space, also)
-    for name, value, least in (
-        ("passes", passes, 1),
-        ("finalists", finalists, 1),
-        ("jobs", jobs, 1),
-        ("seed", seed, 0),
-    ):
-        if value is not None and value < least:
-            raise ParameterError(f"{name} is {value}; allowed: {least} or more")
-    corpus = _corpus(data, format)
-    parts = folds_of(len(corpus), folds, held_out, seed if shuffle else None)
-    encoding = _encoding(corpus, template, rich_edges, edge_cutoff, edge_share, hash_bits)
+    TrainingSettings(passes=passes, seed=seed).check()
+    for name, value in (("finalists", finalists), ("jobs", jobs)):
+        if value is not None and value < 1:
+            raise ParameterError(f"{name} is {value}; allowed: 1 or more")
+    given = task_of(task, options)
+    values = space_of(chosen, space, also, given.declaration.searchable())
+    for name in values:
+        if name in given.settings:
+            raise ParameterError(f"{name} is given both as a setting and as values to try")
     trials = [Trial(number, settings) for number, settings in enumerate(configurations(values))]
+    declared = given.declaration.declared()
+    for trial in trials:
+        given.check({name: v for name, v in trial.settings.items() if name in declared})
+    corpus = given.read(data)
+    parts = folds_of(len(corpus), folds, held_out, seed if shuffle else None)
+    prepared = given.prepared(corpus)
     max_passes = passes or chosen.passes * (PASSES_FACTOR if chosen.online else 1)
     rungs = rungs_of(len(trials), max_passes, finalists)
     split = f"{folds} folds" if held_out is None else f"{held_out:g} held out"
-    search = {
+    description = {
         "adaptag": f"{__version__} ({build})",
+        "task": given.declaration.name,
         "data": _checksum(corpus),
         "split": f"{split}, shuffled" if shuffle else split,
         "algorithm": algorithm,
         "space": {name: [json_value(v) for v in tried] for name, tried in values.items()},
         "rungs": rungs,
         "seed": seed,
-        **{n: v.text if isinstance(v, Template) else v for n, v in encoding.items()},
+        **prepared.record(),
     }
-    with State(state_file, search, restart=restart) as state:
-        task = Task(corpus, parts, encoding, algorithm, seed, state.folder)
-        _successive_halving(task, trials, rungs, state, jobs or cores(), callbacks)
-    name = os.fspath(data) if isinstance(data, (str, os.PathLike)) else "TRAIN"
+    with State(state_file, description, restart=restart) as state:
+        search = Search(prepared, corpus, parts, algorithm, seed, state.folder)
+        _successive_halving(search, trials, rungs, state, jobs or cores(), callbacks)
     return Tuning(
         algorithm=algorithm,
-        data=name,
+        data=os.fspath(data) if isinstance(data, (str, os.PathLike)) else "TRAIN",
         sentences=len(corpus),
-        metric="F1" if ChunkScheme(corpus.number_labels()[1]).chunked else "accuracy",
+        metric=given.metric(corpus),
         parts=f"{folds} folds" if held_out is None else ONE_PART,
         space=values,
         rungs=tuple(rungs),
         trials=tuple(sorted(trials, key=lambda trial: trial.rank)),
         seed=seed,
-        options=_options(template, rich_edges, edge_cutoff, edge_share, hash_bits, format),
+        options=(*given.words(), *_format_words(given.format)),
+        task=given.declaration.name,
     )
 
 
@@ -226,7 +223,7 @@ def rungs_of(trials: int, passes: int, finalists: int | None) -> list[tuple[int,
 
 
 def _successive_halving(
-    task: Task,
+    search: Search,
     trials: list[Trial],
     rungs: list[tuple[int, int]],
     state: State,
@@ -238,12 +235,12 @@ def _successive_halving(
     A trial's score is its best so far: it never falls, so no trial that was dropped ends above one
     that continued.
     """
-    n_folds = len(task.held_out)
+    n_folds = len(search.held_out)
     alive, best = trials, None
-    with run_jobs(task, processes) as run:
+    with run_jobs(search, processes) as run:
         for rung, (size, passes) in enumerate(rungs, 1):
             alive = sorted(alive, key=lambda trial: trial.rank)[:size] if rung > 1 else alive
-            _remove_checkpoints(task, {trial.number for trial in alive})
+            _remove_checkpoints(search, {trial.number for trial in alive})
             wanted = [
                 Job(trial.number, trial.settings, fold, passes)
                 for fold in range(n_folds)  # fold by fold: processes cache its data
@@ -282,75 +279,31 @@ def _add_results(trial: Trial, results: list[JobResult | None]) -> None:
             trial.fold_seconds[fold] = result.seconds
 
 
-def _remove_checkpoints(task: Task, alive: set[int]) -> None:
+def _remove_checkpoints(search: Search, alive: set[int]) -> None:
     """Remove the checkpoints of trials that were dropped."""
-    for path in task.folder.glob("*-*"):
+    for path in search.folder.glob("*-*"):
         if path.name.split("-")[0] not in map(str, alive):
             path.unlink(missing_ok=True)
 
 
-def _corpus(data: Data, format: Format) -> Corpus:  # noqa: A002
-    encoded = isinstance(data, (str, os.PathLike)) and kind_of(data) == "dataset"
-    if encoded or isinstance(data, Dataset):
-        raise ParameterError(
-            "cannot tune on an encoded dataset: its features come from all of the data, "
-            "held-out sentences included; give the text"
-        )
-    return api.corpus_of(data, format)
-
-
-def _encoding(
-    corpus: Corpus,
-    template: str | PathLike | Template | None,
-    rich_edges: bool,
-    edge_cutoff: int,
-    edge_share: float,
-    hash_bits: int | None,
-) -> dict[str, Any]:
-    """The arguments of ``encode``, with the template loaded."""
-    if template is not None and not isinstance(corpus, AttributeCorpus):
-        template = Template.load(template, corpus.n_columns - 1)
-    return {
-        "template": template,
-        "rich_edges": rich_edges,
-        "edge_cutoff": edge_cutoff,
-        "edge_share": edge_share,
-        "hash_bits": hash_bits,
-    }
-
-
-def _checksum(corpus: Corpus) -> int:
-    """Checksum of the sentences."""
-    arrays: tuple[NDArray[Any], ...] = (corpus.text, corpus.cells, corpus.sentences)
-    if isinstance(corpus, AttributeCorpus):
-        arrays += (corpus.values, corpus.positions, corpus.labels)
+def _checksum(corpus: Any) -> int:
+    """Checksum of the sentences and their labels."""
+    whole = corpus.corpus if isinstance(corpus, Documents) else corpus
+    values = [getattr(whole, item.name) for item in fields(whole)]
+    arrays = [value for value in values if isinstance(value, np.ndarray)]
+    if hasattr(whole, "number_labels"):
+        labels, names = whole.number_labels()
+        arrays += [labels, np.frombuffer("\n".join(names).encode(), np.uint8)]
     total = 0
     for array in arrays:
         total = core.checksum(np.ascontiguousarray(array).reshape(-1).view(np.uint8), total)
     return int(total)
 
 
-def _options(
-    template: str | PathLike | Template | None,
-    rich_edges: bool,
-    edge_cutoff: int,
-    edge_share: float,
-    hash_bits: int | None,
-    format: Format,  # noqa: A002
-) -> tuple[str, ...]:
-    """The options of ``adaptag train`` that give the same encoding."""
-    words: list[str] = []
-    if template is not None:
-        name = template.name if isinstance(template, Template) else os.fspath(template)
-        words += ["--template", name if "\n" not in name else "TEMPLATE"]
-    words += ["--rich-edges"] if rich_edges else []
-    words += ["--edge-cutoff", str(edge_cutoff)] if edge_cutoff != 1 else []
-    words += ["--edge-share", f"{edge_share:g}"] if edge_share != 1 else []
-    words += ["--hash-bits", str(hash_bits)] if hash_bits is not None else []
-    if isinstance(format, str) and format != "columns":
-        words += ["--format", format]
-    if isinstance(format, ColumnFormat):
-        words += ["--separator", format.separator] if format.separator != "auto" else []
-        words += ["--comment", format.comment] if format.comment else []
-        words += ["--skip-docstart"] if format.skip_docstart else []
-    return tuple(words)
+def _format_words(format: ColumnFormat | str | None) -> list[str]:  # noqa: A002
+    """The options of ``adaptag train`` that say how files are written."""
+    if format is None or isinstance(format, str):
+        return ["--format", format] if format not in (None, "columns") else []
+    words = ["--separator", format.separator] if format.separator != "auto" else []
+    words += ["--comment", format.comment] if format.comment else []
+    return [*words, "--skip-docstart"] if format.skip_docstart else words

@@ -40,8 +40,7 @@ KINDS = {"U": 0, "*": 1, "B": 2}  # node, node and edge, edge
 MACRO = re.compile(
     r"%(?P<name>[a-z]+)(?P<length>[0-9]{0,4})\[(?P<row>[+-]?[0-9]{1,4}),(?P<column>[0-9]{1,4})\]"
 )
-PLAIN = {"x", "lower", "shape"}
-SIZED = {"prefix", "suffix"}
+TAKES_LENGTH: dict[str, bool] = dict(core.macros())  # the macros that the core computes
 FURTHER_COLUMN = "{c}"  # in a preset: the line is repeated for each column behind the first
 MAX_ROW = 1000
 
@@ -199,19 +198,25 @@ class Template:
                 raise fail(
                     position + 1,
                     f"{text[position : position + 12]!r} is no macro; allowed: %x[row,column], "
-                    "%lower, %shape, %prefixN, %suffixN likewise",
+                    f"{_other_macros()} likewise",
                 )
             name, length = match["name"], int(match["length"] or 0)
-            if name not in PLAIN | SIZED:
-                raise fail(position + 1, unknown("macro", name, PLAIN | SIZED))
-            if (name in SIZED) != (length > 0):
-                raise fail(position + 1, f"%{name} takes {'a' if name in SIZED else 'no'} length")
+            if name not in TAKES_LENGTH:
+                raise fail(position + 1, unknown("macro", name, TAKES_LENGTH))
+            if TAKES_LENGTH[name] != (length > 0):
+                wanted = "a" if TAKES_LENGTH[name] else "no"
+                raise fail(position + 1, f"%{name} takes {wanted} length")
             if abs(int(match["row"])) > MAX_ROW:
                 raise fail(position + 1, f"row {match['row']}; allowed: -{MAX_ROW} to {MAX_ROW}")
             macros.append(Macro(name, length, int(match["row"]), int(match["column"])))
             position = match.end()
         skeleton = MACRO.sub(lambda m: f"%{m['name']}{m['length']}[]", text)
         return Line(number, KINDS[text[0]], skeleton, tuple(macros))
+
+
+def _other_macros() -> str:
+    """The macros beside ``%x``, as a message names them."""
+    return ", ".join(f"%{name}{'N' * sized}" for name, sized in TAKES_LENGTH.items() if name != "x")
 
 
 def presets() -> list[str]:

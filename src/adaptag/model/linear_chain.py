@@ -144,10 +144,12 @@ class LinearChain(Stored, Generic[Index]):
             if header["version"] != VERSION:
                 raise ValueError(f"version {header['version']}; this adaptag reads {VERSION}")
             labels = tuple(str(label).encode().decode() for label in header["labels"])
-            index_kind = INDEXES[header["index"]["kind"]]
+            index: Any = INDEXES[header["index"]["kind"]].from_file(
+                header["index"], prefixed(tensors, INDEX)
+            )
             model = cls(
                 labels,
-                index_kind.from_file(header["index"], prefixed(tensors, INDEX)),
+                index,
                 tensors["weights"],
                 dict(header["provenance"]),
                 configuration=dict(header["configuration"]),

@@ -12,16 +12,10 @@ import numpy as np
 
 from adaptag._native import core, cores
 from adaptag.corpus.data import SEGMENTATION, corpus_of
-from adaptag.corpus.segmented import TAG_SETS, SegmentedCorpus, tag_names
+from adaptag.corpus.segmented import SegmentedCorpus, tag_names
+from adaptag.corpus.settings import TAG_SETS
 from adaptag.dataset.encoded import Examples
-from adaptag.errors import (
-    AdaptagError,
-    CorpusError,
-    ModelError,
-    NotTrainedError,
-    ParameterError,
-    unknown,
-)
+from adaptag.errors import CorpusError, ModelError, NotTrainedError, ParameterError, unknown
 from adaptag.evaluation.segmentation import SegmentationScore, evaluate_segmentation
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.settings import CharacterFeatures
@@ -275,7 +269,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
     @property
     def _native(self) -> core.Segmenter:
         """The core's segmenter, made anew where ``rare_weight`` or ``tags`` have changed."""
-        key = (self.tags, float(self.rare_weight))
+        key = (self.tags, self.rare_weight)
         compiled: tuple[Any, core.Segmenter] | None = self.__dict__.get("_compiled")
         if compiled is None or compiled[0] != key:
             SegmenterSettings.taken_from(self)  # checks them
@@ -413,11 +407,9 @@ def _refusals() -> Iterator[None]:
     """Pass on what the core refuses, as bad input."""
     try:
         yield
-    except AdaptagError:
-        raise
-    except TypeError as error:
+    except core.InputError as error:
         raise CorpusError(f"texts: {error}") from None
-    except ValueError as error:  # where a weight is not finite, no word can be found
+    except core.NoPathError as error:  # where a weight is not finite, no word can be found
         raise ModelError(f"the segmenter is damaged: {error}") from None
 
 

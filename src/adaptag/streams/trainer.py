@@ -16,16 +16,16 @@ from adaptag.corpus.labels import check_transitions, known_sentences
 from adaptag.corpus.transitions import scheme_transitions
 from adaptag.dataset.encoded import Examples
 from adaptag.decoding.model import Model
-from adaptag.errors import DivergenceError, ModelError, NotTrainedError, ParameterError
+from adaptag.errors import ModelError, NotTrainedError, ParameterError
 from adaptag.evaluation import Evaluation, evaluate_ids, marks_chunks
 from adaptag.features.growing import GrowingIndex
 from adaptag.features.index import FeatureIndex, check_columns, feature_columns, template_for
 from adaptag.features.settings import FeatureSettings
-from adaptag.model.growth import transplant, transplant_state
+from adaptag.model.remapping import remap_state, remap_weights
 from adaptag.settings import AUTO
 from adaptag.streams.settings import StreamSettings
 from adaptag.training.algorithms import algorithm as find_algorithm
-from adaptag.training.online import PASS_SIZE, Trainer
+from adaptag.training.online import PASS_SIZE, Trainer, divergence
 from adaptag.version import __version__
 
 if TYPE_CHECKING:
@@ -212,12 +212,9 @@ class StreamTrainer(StreamSettings):
             raise NotTrainedError("the stream has not begun: there is no model yet")
         index = self._index.snapshot()
         layout = core.Layout(len(self._labels), *index.n_of_kind)
-        weights = transplant(self._trainer.current_weights(), self._layout, layout)
+        weights = remap_weights(self._trainer.current_weights(), self._layout, layout)
         if not np.isfinite(weights).all():
-            raise DivergenceError(
-                f"{self._algorithm.name}: training diverged: a weight is not finite; lower the "
-                "learning rate, or scale the values of the features"
-            )
+            raise divergence(self._algorithm.name, self._parameters, "a weight is not finite")
         earlier = self._section("stream")  # then it is one stream, and one history
         sizes = {
             "sentences": self.progress.sentences + int(earlier.get("sentences", 0)),
@@ -247,7 +244,7 @@ class StreamTrainer(StreamSettings):
             provenance,
             configuration=configuration,
             legal=self._transitions(self._labels, self._scheme),
-            state=transplant_state(self._trainer.arrays(), self._layout, layout),
+            state=remap_state(self._trainer.arrays(), self._layout, layout),
         )
 
     # ---- how --------------------------------------------------------------------------------
@@ -292,13 +289,13 @@ class StreamTrainer(StreamSettings):
             return
         trainer = Trainer(part, self._algorithm, self._parameters, pass_size=self._pass_size)
         if self._trainer is not None and before is not None:
-            trainer.restore(transplant_state(self._trainer.arrays(), before, layout))
+            trainer.restore(remap_state(self._trainer.arrays(), before, layout))
         elif self._origin is not None:
             origin = self._origin
             if origin.state and self._continues:
-                trainer.restore(transplant_state(origin.state, origin.layout, layout))
+                trainer.restore(remap_state(origin.state, origin.layout, layout))
             else:
-                trainer.weights[:] = transplant(origin.weights, origin.layout, layout)
+                trainer.weights[:] = remap_weights(origin.weights, origin.layout, layout)
         self._trainer, self._layout = trainer, layout
 
     def _count(self, part: Examples, best: NDArray[np.int32]) -> Evaluation:

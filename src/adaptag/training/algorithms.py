@@ -76,8 +76,8 @@ def _from_core(declared: dict[str, Any]) -> Algorithm:
         declared["advice"],
         declared["passes"],
         tuple(parameters),
-        row=tuple(declared["row"]),
-        clock=tuple(declared["clock"]),
-        shadow=declared["shadow"],
+        row_state=tuple(declared["row_state"]),
+        run_state=tuple(declared["run_state"]),
+        per_weight_state=declared["per_weight_state"],
         looks_ahead=declared["looks_ahead"],
     )

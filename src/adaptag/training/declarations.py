@@ -28,9 +28,10 @@ class Algorithm:
         passes: over the data, unless given.
         parameters: what it can be given.
         online: whether it updates after each sentence, or few; else after each pass.
-        row: names and types of its state for each predicate.
-        clock: names and types of its state for the whole run.
-        shadow: what its state for each weight is; empty: there is none.
+        row_state: The names and NumPy types of the state that it keeps for each predicate.
+        run_state: The names and NumPy types of the state that it keeps for the whole run.
+        per_weight_state: The name of the number that it keeps beside each weight. It is empty where
+            there is none.
         looks_ahead: whether it needs all of the data before it starts.
         minimise: for a batch algorithm, ``module:function`` of its optimiser; see ``batch.py``.
     """
@@ -41,9 +42,9 @@ class Algorithm:
     passes: int
     parameters: tuple[Parameter, ...]
     online: bool = True
-    row: Fields = ()
-    clock: Fields = ()
-    shadow: str = ""
+    row_state: Fields = ()
+    run_state: Fields = ()
+    per_weight_state: str = ""
     looks_ahead: bool = False
     minimise: str = ""
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from adaptag.errors import DivergenceError, ParameterError
+from adaptag.errors import ParameterError
 from adaptag.settings import AUTO
 from adaptag.training.arrays import aligned_zeros
 from adaptag.training.batch import Objective
@@ -18,7 +18,7 @@ from adaptag.training.calibration import calibrate
 from adaptag.training.callbacks import Callback, PassReport, comparable
 from adaptag.training.checkpoint import Checkpoint, checksum
 from adaptag.training.interrupts import Interrupts
-from adaptag.training.online import Trainer
+from adaptag.training.online import Trainer, divergence
 from adaptag.training.settings import TrainingSettings
 from adaptag.version import __version__
 
@@ -224,7 +224,7 @@ class _Run:
         """How many sentences of the current pass an interrupted run has finished."""
         batch = int(trainer.parameters["batch"])
         in_a_pass = int(np.count_nonzero(np.diff(self.examples.encoded.sentences)))
-        return batch * (int(trainer.clock["step"][0]) - done * -(-in_a_pass // batch))
+        return batch * (int(trainer.run_state["step"][0]) - done * -(-in_a_pass // batch))
 
     def batch(self) -> None:
         """Train with a batch algorithm: a pass is an iteration of the optimiser."""
@@ -254,14 +254,11 @@ class _Run:
 
         module, name = self.chosen.minimise.split(":")
         minimise = getattr(importlib.import_module(module), name)
+        parameters = {name: float(value) for name, value in self.result.parameters.items()}
+        x = weights.astype(np.float64)
         try:
-            minimise(
-                objective,
-                weights.astype(np.float64),
-                passes=self.passes,
-                after=after,
-                **{name: float(value) for name, value in self.result.parameters.items()},
-            )
+            with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
+                minimise(objective, x, passes=self.passes, after=after, **parameters)
         except KeyboardInterrupt:
             self._interrupted()
         self.finish(weights)
@@ -290,9 +287,11 @@ class _Run:
         """Score a pass, keep its weights where they are the best, and ask whether to stop."""
         history, scorer = self.result.history, self.job.scorer
         if not math.isfinite(report.loss):
-            raise self._diverged(f"the loss of pass {report.number} is {report.loss}")
+            what = f"the loss of pass {report.number} is {report.loss}"
+            raise divergence(self.chosen.name, self.result.parameters, what)
         if scorer is not None:
             current = weights()
+            self._check_finite(current)
             score = scorer(self.job.build(current, {}))
             report = report.scored(score, scorer.metric)
             earlier = comparable([*history, report])[:-1]
@@ -314,14 +313,9 @@ class _Run:
             weights = self.best_weights
         else:
             self.result.best = len(self.result.history)
-        if not np.isfinite(weights).all():
-            raise self._diverged("a weight is not finite")
+        self._check_finite(weights)
         self.result.weights = weights
 
-    def _diverged(self, what: str) -> DivergenceError:
-        rate = self.result.parameters.get("rate")
-        lower = f" (rate is {rate:g})" if isinstance(rate, float) else ""
-        return DivergenceError(
-            f"{self.chosen.name}: training diverged: {what}; lower the learning rate{lower}, "
-            "regularise more (a smaller sigma), or scale the values of the features"
-        )
+    def _check_finite(self, weights: Weights) -> None:
+        if not np.isfinite(weights).all():
+            raise divergence(self.chosen.name, self.result.parameters, "a weight is not finite")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptag._native import core
-from adaptag.errors import ModelError, ParameterError
+from adaptag.errors import DivergenceError, ModelError, ParameterError
 from adaptag.training.arrays import aligned_zeros
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from adaptag.settings import Value
     from adaptag.training.declarations import Algorithm
 
-__all__ = ["PASS_SIZE", "Trainer"]
+__all__ = ["PASS_SIZE", "Trainer", "divergence"]
 
 PASS_SIZE = 10_000  # sentences that count as a pass where the data comes in parts
 
@@ -28,12 +29,13 @@ class Trainer:
     """Weights, state arrays and the core's run over them.
 
     Attributes:
-        weights: as the algorithm keeps them: some of what it does may be put off. To be written
-            before training starts; ``arrays`` gives them up to date.
-        shadows: the algorithm's second number for each weight, by its name, where it has one.
-        rows: state of each predicate.
-        clock: state of the run.
-        parameters: all parameters of the algorithm.
+        weights: The weights as the algorithm stores them, with some of its work still pending. They
+            may be written before training starts; ``arrays`` brings them up to date.
+        per_weight_state: The number that the algorithm keeps beside each weight, by its name. It is
+            empty where there is none.
+        row_state: The state of each predicate, a structured array.
+        run_state: The state of the whole run, a structured array of one element.
+        parameters: All parameters of the algorithm.
     """
 
     def __init__(
@@ -54,11 +56,13 @@ class Trainer:
                 unless given.
         """
         layout = dataset.layout
+        self.algorithm = chosen.name
         self.parameters = chosen.values(parameters)
         self.weights = aligned_zeros(layout.n_weights)
-        self.shadows = {chosen.shadow: aligned_zeros(layout.n_weights)} if chosen.shadow else {}
-        self.rows = np.zeros(layout.n_predicates, np.dtype(list(chosen.row)))
-        self.clock = np.zeros(1, np.dtype(list(chosen.clock)))
+        names = [chosen.per_weight_state] if chosen.per_weight_state else []
+        self.per_weight_state = {name: aligned_zeros(layout.n_weights) for name in names}
+        self.row_state = np.zeros(layout.n_predicates, np.dtype(list(chosen.row_state)))
+        self.run_state = np.zeros(1, np.dtype(list(chosen.run_state)))
         self._layout = layout
         self._data = dataset.native(layout)
         try:
@@ -68,9 +72,9 @@ class Trainer:
                 self._data,
                 [p.number(self.parameters[p.name]) for p in chosen.parameters],
                 self.weights,
-                self.shadows.get(chosen.shadow, np.empty(0, np.float32)),
-                _bytes(self.rows),
-                _bytes(self.clock),
+                self.per_weight_state.get(chosen.per_weight_state, np.empty(0, np.float32)),
+                _bytes(self.row_state),
+                _bytes(self.run_state),
                 pass_size,
             )
         except ValueError as error:
@@ -78,7 +82,8 @@ class Trainer:
 
     def run(self, order: NDArray[np.uint32]) -> tuple[float, float, int]:
         """Train on sentences in order: sums of loss and of expected correct labels, tokens."""
-        return self._run.run(self._data, order)
+        with self._refusals():
+            return self._run.run(self._data, order)
 
     def run_on(self, part: Examples) -> tuple[float, float, int, NDArray[np.int32]]:
         """Train on other sentences of the same features, in their order.
@@ -88,7 +93,16 @@ class Trainer:
         """
         best = np.zeros(part.n_tokens, np.int32)
         order = np.arange(len(part), dtype=np.uint32)
-        return *self._run.run(part.native(self._layout), order, best), best
+        with self._refusals():
+            return *self._run.run(part.native(self._layout), order, best), best
+
+    @contextlib.contextmanager
+    def _refusals(self) -> Iterator[None]:
+        """Tell what no sentence with finite scores can cause."""
+        try:
+            yield
+        except core.NoPathError:
+            raise divergence(self.algorithm, self.parameters, "a score is not finite") from None
 
     def current_weights(self) -> NDArray[np.float32]:
         """The weights as a model needs them: averaged, with everything applied that was put off.
@@ -104,9 +118,9 @@ class Trainer:
         self._run.sync()
         return {
             "weights": self.weights,
-            "rows": _bytes(self.rows),
-            "clock": _bytes(self.clock),
-            **self.shadows,
+            "row_state": _bytes(self.row_state),
+            "run_state": _bytes(self.run_state),
+            **self.per_weight_state,
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
@@ -116,6 +130,16 @@ class Trainer:
                 array[:] = arrays[name]
         except (KeyError, ValueError):
             raise ModelError("the state of training does not fit the algorithm") from None
+
+
+def divergence(algorithm: str, parameters: Mapping[str, Value], what: str) -> DivergenceError:
+    """The error of training that left the numbers that can be computed with."""
+    rate = parameters.get("rate")
+    lower = f" (rate is {rate:g})" if isinstance(rate, float) else ""
+    return DivergenceError(
+        f"{algorithm}: training diverged: {what}; lower the learning rate{lower}, regularise more "
+        "(a smaller sigma), or scale the values of the features"
+    )
 
 
 def _bytes(array: NDArray[Any]) -> NDArray[np.uint8]:

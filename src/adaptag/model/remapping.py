@@ -1,4 +1,4 @@
-"""The weights of a model, moved to where they lie after it has grown."""
+"""The weights and the training state of a model, remapped to the layout of a larger one."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
     from adaptag._native import core
 
-__all__ = ["transplant", "transplant_state"]
+__all__ = ["remap_state", "remap_weights"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 
-def transplant(
+def remap_weights(
     array: NDArray[Scalar], old_layout: core.Layout, new_layout: core.Layout
 ) -> NDArray[Scalar]:
     """Move weights to another layout, mostly a larger one.
@@ -39,46 +39,46 @@ def transplant(
         raise ParameterError(
             f"weights of shape {array.shape}; the old layout needs ({old_layout.n_weights},)"
         )
-    moved: NDArray[Scalar] = aligned_zeros(new_layout.n_weights, array.dtype)
+    remapped: NDArray[Scalar] = aligned_zeros(new_layout.n_weights, array.dtype)
     same_labels = old_layout.n_labels == new_layout.n_labels
     used = old_layout.width if same_labels else min(old_layout.n_labels, new_layout.n_labels)
-    for old, new in zip(_blocks(array, old_layout), _blocks(moved, new_layout), strict=True):
+    for old, new in zip(_blocks(array, old_layout), _blocks(remapped, new_layout), strict=True):
         n, rows = (min(a, b) for a, b in zip(old.shape[:2], new.shape[:2], strict=True))
         new[:n, :rows, :used] = old[:n, :rows, :used]  # padding stays behind
-    return moved
+    return remapped
 
 
-def transplant_state(
+def remap_state(
     arrays: Mapping[str, NDArray[Any]], old_layout: core.Layout, new_layout: core.Layout
 ) -> dict[str, NDArray[Any]]:
-    """Move the state of training, by name, as ``Trainer.arrays`` gives it."""
-    moved = {}
+    """Move the state of training to another layout, by name, as ``Trainer.arrays`` gives it."""
+    remapped = {}
     for name, array in arrays.items():
-        if name == "clock":
-            moved[name] = array.copy()
-        elif name == "rows":
-            moved[name] = _transplant_rows(array, old_layout, new_layout)
+        if name == "run_state":
+            remapped[name] = array.copy()
+        elif name == "row_state":
+            remapped[name] = _remap_rows(array, old_layout, new_layout)
         else:
-            moved[name] = transplant(array, old_layout, new_layout)
-    return moved
+            remapped[name] = remap_weights(array, old_layout, new_layout)
+    return remapped
 
 
-def _transplant_rows(
+def _remap_rows(
     array: NDArray[np.uint8], old_layout: core.Layout, new_layout: core.Layout
 ) -> NDArray[np.uint8]:
-    """Move what there is for each predicate: the same number of bytes."""
+    """Move the state of each predicate, which has the same number of bytes everywhere."""
     if not len(array):
         return np.zeros(0, np.uint8)
     size, rest = divmod(len(array), old_layout.n_predicates)
     if rest:
         raise ParameterError("the state does not fit the number of features")
-    moved = np.zeros(new_layout.n_predicates * size, np.uint8)
+    remapped = np.zeros(new_layout.n_predicates * size, np.uint8)
     old_begin = new_begin = 0
     for n_old, n_new in zip(_kinds(old_layout), _kinds(new_layout), strict=True):
         n = min(n_old, n_new) * size
-        moved[new_begin : new_begin + n] = array[old_begin : old_begin + n]
+        remapped[new_begin : new_begin + n] = array[old_begin : old_begin + n]
         old_begin, new_begin = old_begin + n_old * size, new_begin + n_new * size
-    return moved
+    return remapped
 
 
 def _kinds(layout: core.Layout) -> tuple[int, int, int]:
