@@ -139,7 +139,6 @@ def tagging_job(
         "sentences": len(dataset),
         "tokens": dataset.n_tokens,
         "feature_settings": dict(dataset.features),
-        "training_settings": settings.record(),
     }
     weights = None
     if start is not None:

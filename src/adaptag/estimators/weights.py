@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BALANCED",
+    "SEQUENCES",
     "checked_weights",
     "weighted_sequences",
     "with_class_weights",

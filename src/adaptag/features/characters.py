@@ -99,7 +99,8 @@ class CharacterIndex:
             name: int(header["counts"][name]) for name in ("n_unigrams", "n_parts")
         }
         counts["n_rich"] = tuple(int(n) for n in header["counts"]["n_rich"])
-        index = cls(CharacterFeatures(**header["features"]).check(), counts, tables)
+        given = {name: header["features"][name] for name in CharacterFeatures.declared()}
+        index = cls(CharacterFeatures(**given).check(), counts, tables)
         index.native  # noqa: B018  builds the core's tables, which checks them
         return index
 

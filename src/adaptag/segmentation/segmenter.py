@@ -373,7 +373,6 @@ def segmentation_job(
     record = {
         **corpus.sizes(),
         "feature_settings": {**features.record(), **segmenter.record()},
-        "training_settings": training.record(),
     }
     scorer = None if dev is None else _WordScorer(dev, segmenter)
     examples = _examples(index, corpus, tags)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -188,12 +188,12 @@ class StreamTrainer(StreamSettings):
         ids, names = corpus.number_labels(self._labels)
         if not names:
             raise ParameterError("the first sentences have no labels at all")
-        self._scheme.count(names, ids, corpus.sentences)
-        legal = self._transitions(tuple(names))
+        scheme = replace(self._scheme).count(names, ids, corpus.sentences)
+        legal = self._transitions(tuple(names), scheme)
         if legal is not None:
             check_transitions(legal, ids, corpus.sentences, names)
         encoded = index.encode(corpus)
-        self._index, self._labels = index, tuple(names)
+        self._index, self._labels, self._scheme = index, tuple(names), scheme
         part = Examples(index, encoded, ids, self._labels, weights=weights, legal=legal)
         self._make_trainer(part)
         assert self._trainer is not None
@@ -223,7 +223,7 @@ class StreamTrainer(StreamSettings):
         training = {"algorithm": self._algorithm.name, "parameters": self._parameters}
         configuration = {
             "labels": {
-                "scheme": self._label_scheme(self._labels),
+                "scheme": self._label_scheme(self._labels, self._scheme),
                 "metric": "F1" if marks_chunks(AUTO, self._labels) else "accuracy",
                 "in_column": True,  # what a stream may hold is not known
             },
@@ -244,7 +244,7 @@ class StreamTrainer(StreamSettings):
             weights,
             provenance,
             configuration=configuration,
-            legal=self._transitions(self._labels),
+            legal=self._transitions(self._labels, self._scheme),
             state=remap_state(self._trainer.arrays(), self._layout, layout),
         )
 
@@ -264,13 +264,15 @@ class StreamTrainer(StreamSettings):
         hashed = FeatureIndex.hashed(template, self.hash_bits, columns)
         return GrowingIndex(hashed, self.max_features)
 
-    def _label_scheme(self, labels: tuple[str, ...]) -> str | None:
+    def _label_scheme(self, labels: tuple[str, ...], scheme: LabelScheme) -> str | None:
         origin = self._origin.label_scheme if self._origin is not None else None
-        return origin or self._scheme.name(labels)
+        return origin or scheme.name(labels)
 
-    def _transitions(self, labels: tuple[str, ...]) -> NDArray[np.uint8] | None:
+    def _transitions(
+        self, labels: tuple[str, ...], scheme: LabelScheme
+    ) -> NDArray[np.uint8] | None:
         if self.legal is not None:
-            return scheme_transitions(self.legal, labels, self._label_scheme(labels))
+            return scheme_transitions(self.legal, labels, self._label_scheme(labels, scheme))
         origin = self._origin
         if origin is None or origin.legal is None:
             return None
