@@ -1,11 +1,13 @@
-r"""Fill in the tables of algorithms and of their parameters while the site is built.
+r"""Fill in the tables of algorithms, of their parameters and of settings while the site is built.
 
-They come from ``adaptag.algorithms()``, so that a default or a help text is written once, beside
-the code that uses it. A page asks for a table by a comment:
+They come from ``adaptag.algorithms()`` and from the declarations of the settings, so that a default
+or a help text is written once, beside the code that uses it. A page asks for a table by a comment:
 
 - ``<!-- algorithms -->``: all algorithms, what each optimises and when to use it.
 - ``<!-- parameters: rate c; sigma \sigma; schedule -->``: the parameters of the algorithm that the
   page is named after, each with the letter that its equations use, if there is one.
+- ``<!-- settings: SegmenterSettings, CharacterFeatures -->``: all settings of some groups.
+- ``<!-- settings: TaggingSettings: metric legal -->``: some settings of a group.
 """
 
 from __future__ import annotations
@@ -16,12 +18,36 @@ from typing import TYPE_CHECKING
 from mkdocs.exceptions import PluginError
 
 import adaptag
+from adaptag.classification.settings import DocumentFeatures
+from adaptag.corpus.settings import DocumentFormat
+from adaptag.estimators.parameters import EstimatorSettings
+from adaptag.features.settings import CharacterFeatures, FeatureSettings
+from adaptag.segmentation.settings import SegmenterSettings
+from adaptag.streams.settings import StreamSettings
+from adaptag.training.settings import TaggingSettings, TrainingSettings
 
 if TYPE_CHECKING:
     from mkdocs.structure.pages import Page
 
+    from adaptag.settings import Parameter
+
 ALGORITHMS = re.compile(r"^<!-- algorithms -->$", re.MULTILINE)
 PARAMETERS = re.compile(r"^<!-- parameters: (.*?) -->$", re.MULTILINE)
+SETTINGS = re.compile(r"^<!-- settings: ([\w, ]+)(?:: ([\w ]+))? -->$", re.MULTILINE)
+GROUPS = {
+    group.__name__: group
+    for group in (
+        CharacterFeatures,
+        DocumentFeatures,
+        DocumentFormat,
+        EstimatorSettings,
+        FeatureSettings,
+        SegmenterSettings,
+        StreamSettings,
+        TaggingSettings,
+        TrainingSettings,
+    )
+}
 
 
 def table(heading: list[str], rows: list[list[str]]) -> str:
@@ -62,8 +88,53 @@ def parameter_table(algorithm: str, listed: str) -> str:
     return table(["Name", "Letter", "Default", "Allowed values", "Meaning"], rows)
 
 
+def settings_table(groups: str, names: str | None) -> str:
+    """Write the table of the settings of some groups.
+
+    Args:
+        groups: The names of the groups, with commas between them.
+        names: The names of the settings, with spaces between them; None: all of the groups.
+    """
+    declared: dict[str, Parameter] = {}
+    for group in groups.split(","):
+        if group.strip() not in GROUPS:
+            raise PluginError(f"unknown settings {group.strip()!r}; allowed: {', '.join(GROUPS)}")
+        declared |= GROUPS[group.strip()].declared()
+    listed = list(declared) if names is None else names.split()
+    if not set(listed) <= set(declared):
+        raise PluginError(f"{groups} has no {', '.join(set(listed) - set(declared))}")
+    on_command_line = "EstimatorSettings" not in groups  # which has arguments only
+    rows = []
+    for name in listed:
+        p = declared[name]
+        default = p.shown_default if p.default_text else f"`{_literal(p.default)}`"
+        row = [f"`{name}`", _options(p), default, _allowed(p), p.help]
+        rows.append(row if on_command_line else [row[0], *row[2:]])
+    heading = ["Name", "Command line", "Default", "Allowed values", "Meaning"]
+    return table(heading if on_command_line else [heading[0], *heading[2:]], rows)
+
+
+def _literal(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _options(p: Parameter) -> str:
+    """The command-line option of a setting, with its short form or its opposite."""
+    if not p.option:
+        return ""
+    names = (p.flag or f"--{p.name.replace('_', '-')}").split("/")
+    return ", ".join(f"`{name}`" for name in [*names, *([p.short] if p.short else [])])
+
+
+def _allowed(p: Parameter) -> str:
+    if p.is_flag:
+        return "true or false"
+    return ", ".join(f"`{name}`" for name in p.choices) or p.bounds
+
+
 def on_page_markdown(markdown: str, page: Page, **_: object) -> str:
     """Replace the comments of a page by their tables."""
     name = page.file.name
     markdown = ALGORITHMS.sub(lambda _: algorithm_table(), markdown)
+    markdown = SETTINGS.sub(lambda match: settings_table(match[1], match[2]), markdown)
     return PARAMETERS.sub(lambda match: parameter_table(name, match[1]), markdown)

@@ -9,11 +9,14 @@ import importlib.util
 import io
 import pkgutil
 import re
+import shlex
 from pathlib import Path
 
 import pytest
+import typer
 
 import adaptag
+from adaptag.cli.main import app
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"(?P<before>[^\n]*)\n```python\n(?P<code>.*?)^```$", re.DOTALL | re.MULTILINE)
@@ -21,17 +24,36 @@ SHOWN = re.compile(r"\n\n```text\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 NOT_RUN = "<!-- not run -->"
 NUMBER = re.compile(r"-?\d+\.\d+")
 PAGES = {  # and how many outputs they show, at least
+    "docs/guide/classification.md": 4,
+    "docs/guide/columns.md": 3,
+    "docs/guide/comparing.md": 1,
+    "docs/guide/decoding.md": 5,
     "docs/guide/estimators.md": 6,
+    "docs/guide/evaluation.md": 1,
+    "docs/guide/files.md": 0,
     "docs/guide/reproducing.md": 1,
+    "docs/guide/segmentation.md": 3,
+    "docs/guide/settings.md": 1,
+    "docs/guide/streams.md": 1,
+    "docs/guide/tables.md": 3,
     "docs/guide/tasks/chunking.md": 4,
     "docs/guide/tasks/entities.md": 6,
     "docs/guide/tasks/pos.md": 4,
     "docs/guide/templates.md": 4,
+    "docs/guide/training.md": 3,
+    "docs/guide/tuning.md": 1,
     "docs/guide/tutorial-crf.md": 6,
+    "docs/index.md": 1,
 }
 DEFAULT = re.compile(
     r"^ *\|.*\| `(?P<algorithm>[a-z0-9-]+) --(?P<name>\w+) (?P<value>\S+)` \|$", re.MULTILINE
 )
+
+
+USAGE_ERROR = typer.BadParameter.__base__  # typer's own, or that of click
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+INLINE = re.compile(r"`(adaptag [^`\n]+)`")
+DOCUMENTS = ["README.md", *(str(p.relative_to(ROOT)) for p in sorted(ROOT.glob("docs/**/*.md")))]
 
 
 def modules():
@@ -144,3 +166,43 @@ def test_defaults_in_the_prose_about_other_tools():
     assert float(sigma[1]) == declared["lbfgs", "sigma"] == declared["adf", "sigma"]
     passes = re.search(r"`passes=20`; the default is (\d+)", text)
     assert int(passes[1]) == adaptag.algorithms()["adf"].passes
+
+
+def commands(text):
+    """The adaptag commands of a Markdown text, in shell blocks and in the prose, as words."""
+    lines = "\n".join(SHELL.findall(text)).replace("\\\n", " ").split("\n")
+    parts = [part.strip() for line in lines for part in re.split(r"[|;]|&&", line)]
+    parts += [part.replace("\\|", "|").split("|")[0] for part in INLINE.findall(text)]
+    found = [shlex.split(part, comments=True) for part in parts if part.startswith("adaptag ")]
+    return [[word for word in words[1:] if word not in "…"] for words in found]
+
+
+def check_command(words):
+    """Raise where a command or an option does not exist."""
+    command = typer.main.get_command(app)
+    if words[0] == "COMMAND":  # any of them
+        return
+    while hasattr(command, "commands") and words and not words[0].startswith("-"):
+        if words[0] not in command.commands:
+            raise typer.BadParameter(f"no command {words[0]}")
+        command, words = command.commands[words[0]], words[1:]
+    command.make_parser(typer.Context(command)).parse_args(list(words))
+
+
+def test_commands_are_found():
+    text = "`adaptag train -m MODEL …`\n\n```sh\nx\ncat a | adaptag tag - \\\n    -m b  # c\n```\n"
+    assert commands(text) == [["tag", "-", "-m", "b"], ["train", "-m", "MODEL"]]
+    check_command(["segment", "train", "x", "-m", "y"])
+    for wrong in (["trian"], ["train", "x", "--pases", "3"], ["segment", "x"]):
+        with pytest.raises(USAGE_ERROR):
+            check_command(wrong)
+
+
+@pytest.mark.parametrize("page", DOCUMENTS)
+def test_commands_exist(page):
+    """Every command that a page shows, and every option of it, exists."""
+    for words in commands((ROOT / page).read_text(encoding="utf-8")):
+        try:
+            check_command(words)
+        except USAGE_ERROR as error:
+            pytest.fail(f"{page}: adaptag {' '.join(words)}: {error.format_message()}")

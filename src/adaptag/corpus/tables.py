@@ -60,8 +60,8 @@ def sentences_and_labels(
         tags: the column of the labels; unless given, whichever of ``tags``, ``ner_tags`` and
             ``labels`` there is. Numbers become names where the table knows them: the
             ``ClassLabel`` of a dataset.
-        sentence: for tables with one token a row, the column that tells sentences apart. Rows that
-            follow each other and have the same value there are a sentence.
+        sentence: for tables with one token per row, the column that identifies the sentence.
+            Consecutive rows with the same value there are a sentence.
 
     Returns:
         Sentences of strings, or of tuples where ``tokens`` are several columns; and the labels,
@@ -144,7 +144,7 @@ def _sentences(table: Table, column: str, tokens: str) -> list[list[str]]:
     sentences = []
     for row, cell in enumerate(_values(table[column])):
         if isinstance(cell, (str, bytes)) or not hasattr(cell, "__iter__"):
-            hint = "; for one token a row, name the column of sentences: sentence=…"
+            hint = "; for one token per row, name the column of sentences: sentence=…"
             raise CorpusError(
                 f"{_place(row)}: column {column!r} holds {cell!r}; expected a list"
                 + hint * (column == tokens)
