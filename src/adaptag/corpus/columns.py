@@ -40,8 +40,8 @@ class ColumnFormat:
     Attributes:
         separator: ``tab``, ``space`` (any run of spaces and tabs), or ``auto``: tab where the first
             line has one, else space.
-        comment: lines that start with this text are skipped; empty: no line is.
-        skip_docstart: whether ``-DOCSTART-`` lines are skipped.
+        comment: Lines that start with this text are skipped. If it is empty, no line is.
+        skip_docstart: Whether ``-DOCSTART-`` lines are skipped.
     """
 
     separator: str = "auto"
@@ -102,13 +102,13 @@ class ColumnCorpus:
     """Sentences of tokens with a fixed number of columns, as spans of one text.
 
     Attributes:
-        name: the file's name, for messages.
-        text: the UTF-8 text, uint8.
-        cells: begin and end of every cell in the text, uint32 ``[T, C, 2]``.
-        sentences: first token of every sentence, then T, int64 ``[N + 1]``.
-        lines: line number of every token, uint32 ``[T]``; empty for Python data.
-        given_labels: labels that were given beside the columns; None: they are in the last column,
-            if there are any.
+        name: The name of the file, for messages.
+        text: The UTF-8 text, uint8.
+        cells: The begin and end of every cell in the text, uint32 ``[T, C, 2]``.
+        sentences: The first token of every sentence, then T, int64 ``[N + 1]``.
+        lines: The line number of every token, uint32 ``[T]``; empty for Python data.
+        given_labels: The labels that were given separately. None means that they are in the last
+            column, if there are any.
     """
 
     name: str

@@ -36,9 +36,9 @@ class SegmentedCorpus:
     """Characters of all sentences, and where words begin.
 
     Attributes:
-        name: the file's name, for messages.
-        codes: code points, uint32 ``[T]``.
-        sentences: first character of every sentence, then T, int64 ``[N + 1]``.
+        name: The name of the file, for messages.
+        codes: The code points of all characters, uint32 ``[T]``.
+        sentences: The first character of every sentence, then T, int64 ``[N + 1]``.
         starts: 1 where a word begins, uint8 ``[T]``.
     """
 

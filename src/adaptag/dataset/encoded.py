@@ -48,14 +48,16 @@ class Examples:
     """Labelled sentences as arrays: all that training needs.
 
     Attributes:
-        index: the features.
-        encoded: predicates of every token.
-        labels: number of every token's label, int32 ``[T]``; −1 where it is not known.
-        label_names: the labels; in evaluation data they may go beyond those of the model.
-        weights: of every sentence's loss and updates, float32 ``[N]``; None: all are 1.
-        always: a predicate of kind node that fires at every token beside those encoded.
-        legal: transitions that are possible, uint8 ``[Y + 1, Y + 1]``, the last row and column
-            being outside of the sentence; None: all are.
+        index: The features.
+        encoded: The predicates of every token.
+        labels: The number of every token's label, int32 ``[T]``; −1 where it is not known.
+        label_names: The names of the labels. Those of evaluation data may include labels that the
+            model does not have.
+        weights: The weight of every sentence in loss and updates, float32 ``[N]``. None means that
+            all are 1.
+        always: A predicate of kind node that fires at every token in addition to those encoded.
+        legal: The transitions that are possible, uint8 ``[Y + 1, Y + 1]``, the last row and column
+            being outside of the sentence. None means that all are possible.
     """
 
     index: Index

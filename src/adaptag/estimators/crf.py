@@ -133,9 +133,9 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         """Learn from some more sequences, once, in their order; new labels and features are added.
 
         Args:
-            X: the sequences.
-            y: their labels.
-            sample_weight: a weight for each sequence; those of weight 0 are left out.
+            X: The sequences.
+            y: The labels of the sequences.
+            sample_weight: A weight for each sequence; those of weight 0 are ignored.
         """
         X, y, weights = weighted_sequences(X, y, sample_weight)
         if not isinstance(self.legal, str | None) or self.legal == SEEN:

@@ -381,9 +381,9 @@ def check_candidates(
     """Check names and settings, before anything is read.
 
     Args:
-        algorithms: as in ``compare``.
-        parameters: settings by the name of the algorithm; ``passes`` may be among them.
-        passes: where the settings of an algorithm give none.
+        algorithms: The algorithms, as in ``compare``.
+        parameters: The settings of each algorithm by its name; ``passes`` may be among them.
+        passes: The number of passes of algorithms whose settings give none.
     """
     candidates: dict[str, Candidate] = {}
     for text in algorithms:

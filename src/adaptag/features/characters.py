@@ -53,9 +53,11 @@ class CharacterIndex:
     """The items of a training corpus that are features; see ``segment_index.hpp``.
 
     Attributes:
-        features: which features there are.
-        counts: how many words are features, and of each block of items how many have edge weights.
-        tensors: the items, by falling frequency; ``word_counts`` says how often each word occurred.
+        features: Which features there are.
+        counts: The number of words that are features, and for each block of items the number of
+            those with edge weights.
+        tensors: The items, by decreasing frequency; ``word_counts`` holds the number of occurrences
+            of each word.
     """
 
     features: CharacterFeatures

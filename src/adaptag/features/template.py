@@ -70,11 +70,11 @@ class Template:
     """A parsed template.
 
     Attributes:
-        text: the template as written.
-        attributes: whether the data comes as ready-made attributes (CRFsuite's files), each a node
-            feature, and the lines only add to them.
-        rich_attributes: whether attributes have edge weights too.
-        name: the file or preset, for messages.
+        text: The text of the template.
+        attributes: Whether the data consists of ready-made attributes, as in CRFsuite's files. Each
+            attribute is then a node feature, and the lines of the template add further features.
+        rich_attributes: Whether attributes have edge weights too.
+        name: The file or preset, for messages.
     """
 
     text: str
@@ -103,9 +103,9 @@ class Template:
         """Take a template as it is, a preset by its name, a file, or the text itself.
 
         Args:
-            source: where it comes from; a string with a line break, or one that starts a line of a
-                template, is the text.
-            n_columns: feature columns of the data, for presets that use all of them.
+            source: A preset, a file, or the text: a string with a line break, or one that looks
+                like a line of a template.
+            n_columns: The number of feature columns of the data, for presets that use all of them.
         """
         if isinstance(source, Template):
             return source

@@ -53,11 +53,11 @@ class Progress:
     """Where a stream stands: every sentence was tagged right before it was learned.
 
     Attributes:
-        sentences: learned so far.
-        tokens: learned so far.
-        features: that there are by now.
-        score: of all sentences so far.
-        recent: of the last parts.
+        sentences: The number of sentences learned so far.
+        tokens: The number of tokens learned so far.
+        features: The number of features so far.
+        score: The score of all sentences so far.
+        recent: The score of the last parts.
     """
 
     sentences: int = 0
