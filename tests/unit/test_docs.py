@@ -174,7 +174,7 @@ def commands(text):
     parts = [part.strip() for line in lines for part in re.split(r"[|;]|&&", line)]
     parts += [part.replace("\\|", "|").split("|")[0] for part in INLINE.findall(text)]
     found = [shlex.split(part, comments=True) for part in parts if part.startswith("adaptag ")]
-    return [[word for word in words[1:] if word not in "…"] for words in found]
+    return [[word for word in words[1:] if word != "…"] for words in found]
 
 
 def check_command(words):
@@ -204,5 +204,5 @@ def test_commands_exist(page):
     for words in commands((ROOT / page).read_text(encoding="utf-8")):
         try:
             check_command(words)
-        except USAGE_ERROR as error:
+        except USAGE_ERROR as error:  # noqa: PERF203
             pytest.fail(f"{page}: adaptag {' '.join(words)}: {error.format_message()}")
