@@ -86,7 +86,7 @@ struct Slots {
   }
 };
 
-// Puts a number that is not there yet into its slot.
+// Stores a number that the table does not hold yet.
 inline void insert(std::span<uint64_t> slots, uint64_t hash, uint32_t number) {
   size_t i = Slots{slots}.home(hash);
   while (slots[i] != 0) i = (i + 1) & (slots.size() - 1);
@@ -103,7 +103,7 @@ class PairTable {
   // The number of a pair, or none.
   uint32_t find(uint32_t a, uint32_t b) const { return slots_[place(key(a, b))].number; }
 
-  // The number of a pair; a new pair gets the one that is given.
+  // The number of a pair; a new pair gets `number`.
   uint32_t insert(uint32_t a, uint32_t b, uint32_t number) {
     Slot& slot = slots_[place(key(a, b))];
     if (slot.number != none) return slot.number;

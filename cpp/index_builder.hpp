@@ -90,17 +90,17 @@ class IndexBuilder {
     }
   }
 
-  // At most so many predicates from now on, those that are there included: what is new beyond them
-  // is left out, and no string is kept for it.
+  // Sets the maximum number of predicates, existing ones included. New ones beyond it are left out,
+  // and no string is stored for them.
   void limit(size_t n) { limit_ = n; }
 
-  // How many predicates of each kind there are.
+  // The number of predicates of each kind.
   std::array<uint32_t, 3> counts() const { return counts_; }
 
-  // Numbers the encoded data at once, in a layout that has room for so many predicates of each
-  // kind: within its kind, a predicate has the number it came with.
-  void number_at_once(const std::array<uint32_t, 3>& room) {
-    const uint32_t first[] = {0, room[0], room[0] + room[1]};
+  // Numbers the encoded data for a layout with this capacity of predicates of each kind: within its
+  // kind, a predicate has its number in order of first appearance.
+  void number_for_capacity(const std::array<uint32_t, 3>& capacity) {
+    const uint32_t first[] = {0, capacity[0], capacity[0] + capacity[1]};
     for (uint32_t& id : predicates) id = first[kinds_[id]] + ordinals_[id];
     const KindOrder order{first[1], first[2]};
     for (size_t t = 1; t < positions.size(); ++t)
@@ -114,8 +114,8 @@ class IndexBuilder {
     values.clear();
   }
 
-  // Takes all predicates for old ones: freezing keeps them in the order they came in.
-  void keep_all() { n_old_ = uint32_t(kinds_.size()); }
+  // Treats all predicates as old ones: freezing keeps them, in order of first appearance.
+  void mark_all_as_old() { n_old_ = uint32_t(kinds_.size()); }
 
   // Numbers the predicates by kind: first those of the index it started from, as they were, then
   // those seen at least `cutoff` times, by falling frequency. Drops the others and rewrites the
@@ -125,7 +125,7 @@ class IndexBuilder {
     const auto n = uint32_t(kinds_.size());
     std::vector<uint32_t> count(n, 0);
     for (const uint32_t id : predicates) ++count[id];
-    take_edges(count, cutoff, limit);
+    drop_rare_edge_weights(count, cutoff, limit);
     const uint32_t top = n ? *std::max_element(count.begin(), count.end()) : 0;
     std::vector<uint32_t> final_id(n, VocabularyView::unknown), order;
     for (int kind = 0; kind < 3; ++kind) {
@@ -182,7 +182,8 @@ class IndexBuilder {
     derived_.resize(program_.columns.size());
   }
 
-  void take_edges(const std::vector<uint32_t>& count, uint32_t cutoff, const EdgeLimit& limit) {
+  void drop_rare_edge_weights(const std::vector<uint32_t>& count, uint32_t cutoff,
+                              const EdgeLimit& limit) {
     const auto rich = [&](uint32_t id) { return kinds_[id] == 1 && count[id] >= cutoff; };
     std::vector<uint32_t> counts;
     for (uint32_t id = n_old_; id < kinds_.size(); ++id)
@@ -219,7 +220,7 @@ class IndexBuilder {
     for (uint32_t id = 0; id < n_old_; ++id) {
       const uint64_t h = stored_fingerprint(keys.subspan(id * width, width), kinds_[id], forms, V);
       Slot* slot = find(h);
-      if (slot->fingerprint) throw std::invalid_argument("index: a predicate is there twice");
+      if (slot->fingerprint) throw std::invalid_argument("index: a predicate is stored twice");
       *slot = {h, id};
     }
   }

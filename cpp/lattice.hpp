@@ -82,7 +82,7 @@ class Lattice {
     runs.push_back(length);
   }
 
-  // A sentence of one token, whose scores [W] the caller adds up in the place returned.
+  // Begins a sentence of one token; the caller adds its scores to the row [W] that is returned.
   float* one_token() {
     length = 1;
     node.assign(padding_.begin(), padding_.end());
@@ -144,8 +144,8 @@ class Lattice {
     if (!in_log_space_)
       return double(alpha_[size_t(t - 1) * w + i]) *
              exp_edge_[m * layout_.edge_size() + i * w + j] * beta_[size_t(t) * w + j];
-    return std::exp(log_alpha_[size_t(t - 1) * Y + i] + lift(edge_matrix(m)[i * w + j]) +
-                    lift(node[size_t(t) * w + j]) + log_beta_[size_t(t) * Y + j] - log_z_);
+    return std::exp(log_alpha_[size_t(t - 1) * Y + i] + log_score(edge_matrix(m)[i * w + j]) +
+                    log_score(node[size_t(t) * w + j]) + log_beta_[size_t(t) * Y + j] - log_z_);
   }
 
   // P(a chunk of one type covers exactly [first, last]) after log_forward_backward(): the paths
@@ -156,7 +156,7 @@ class Lattice {
     const int w = width();
     const auto at = [&](const uint8_t* m, int from, int to) { return m[from * (Y + 1) + to] != 0; };
     const auto step = [&](int t, int i, int j) {  // score of entering label j at t from i
-      return lift(edge_matrix(run_of(t))[i * w + j]) + lift(node[size_t(t) * w + j]);
+      return log_score(edge_matrix(run_of(t))[i * w + j]) + log_score(node[size_t(t) * w + j]);
     };
     std::vector<double> now(Y, -infinity), next(Y);
     for (int j = 0; j < Y; ++j) {
@@ -188,13 +188,14 @@ class Lattice {
     const int w = width();
     log_alpha_.assign(size_t(length) * Y, -infinity);
     log_beta_.assign(size_t(length) * Y, 0.0);
-    for (int y = 0; y < Y; ++y) log_alpha(0, y) = lift(node[y]);
+    for (int y = 0; y < Y; ++y) log_alpha(0, y) = log_score(node[y]);
     for (int t = 1; t < length; ++t) {
       const float* m = edge_matrix(run_of(t));
       for (int j = 0; j < Y; ++j) {
         double sum = -infinity;
-        for (int i = 0; i < Y; ++i) sum = log_add(sum, log_alpha(t - 1, i) + lift(m[i * w + j]));
-        log_alpha(t, j) = sum + lift(node[size_t(t) * w + j]);
+        for (int i = 0; i < Y; ++i)
+          sum = log_add(sum, log_alpha(t - 1, i) + log_score(m[i * w + j]));
+        log_alpha(t, j) = sum + log_score(node[size_t(t) * w + j]);
       }
     }
     for (int t = length - 1; t > 0; --t) {
@@ -202,7 +203,8 @@ class Lattice {
       for (int i = 0; i < Y; ++i) {
         double sum = -infinity;
         for (int j = 0; j < Y; ++j)
-          sum = log_add(sum, lift(m[i * w + j]) + lift(node[size_t(t) * w + j]) + log_beta(t, j));
+          sum = log_add(
+              sum, log_score(m[i * w + j]) + log_score(node[size_t(t) * w + j]) + log_beta(t, j));
         log_beta(t - 1, i) = sum;
       }
     }
@@ -507,8 +509,8 @@ class Lattice {
         for (int i = 0; i < Y; ++i)
           for (int j = 0; j < Y; ++j)
             edge_expectation(m)[i * w + j] +=
-                float(std::exp(log_alpha(t - 1, i) + lift(edge_matrix(m)[i * w + j]) +
-                               lift(node[size_t(t) * w + j]) + log_beta(t, j) - log_z));
+                float(std::exp(log_alpha(t - 1, i) + log_score(edge_matrix(m)[i * w + j]) +
+                               log_score(node[size_t(t) * w + j]) + log_beta(t, j) - log_z));
     return log_z;
   }
 
@@ -517,7 +519,8 @@ class Lattice {
       Rows<W>::store(out + j, Rows<W>::load(out + j) * Rows<W>::load(x + j));
   }
 
-  static double lift(float score) { return score < forbidden / 10 ? -infinity : score; }
+  // A score in log space, −∞ where it is forbidden.
+  static double log_score(float score) { return score < forbidden / 10 ? -infinity : score; }
   static double log_add(double a, double b) {
     if (a < b) std::swap(a, b);
     return b == -infinity ? a : a + std::log1p(std::exp(b - a));

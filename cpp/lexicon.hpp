@@ -15,7 +15,7 @@ class Lexicon {
   uint32_t step(uint32_t node, uint32_t symbol) const { return branches_.find(node, symbol); }
   uint32_t word(uint32_t node) const { return words_[node]; }  // its number, or none
 
-  // The number of a word; a new word gets the one that is given.
+  // The number of a word; a new word gets `number`.
   uint32_t insert(std::span<const uint32_t> symbols, uint32_t number) {
     uint32_t node = root;
     for (const uint32_t symbol : symbols) {

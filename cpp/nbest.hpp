@@ -24,12 +24,12 @@ void n_best(const Lattice<W>& lattice, int n, std::vector<int32_t>& paths,
   const int T = lattice.length, Y = lattice.n_labels(), w = lattice.width();
   if (size_t(T) * Y * size_t(n) > size_t{1} << 31)
     throw InputError("n best: sentence length × labels × n exceeds 2^31");
-  std::vector<std::vector<Prefix>> kept(size_t(T) * Y);
+  std::vector<std::vector<Prefix>> prefixes(size_t(T) * Y);
   // The n best of the lists at position t, where gain(label) is added to the scores of a list.
   const auto merge = [&](int t, std::vector<Prefix>& out, auto&& gain) {
     std::priority_queue<Prefix> heap;
     const auto push = [&](int32_t label, int32_t rank) {
-      const std::vector<Prefix>& from = kept[size_t(t) * Y + label];
+      const std::vector<Prefix>& from = prefixes[size_t(t) * Y + label];
       if (size_t(rank) >= from.size()) return;
       const double score = from[rank].score + gain(label);
       if (score > forbidden / 10) heap.push({score, label, rank});
@@ -42,11 +42,11 @@ void n_best(const Lattice<W>& lattice, int n, std::vector<int32_t>& paths,
       push(best.label, best.rank + 1);
     }
   };
-  for (int y = 0; y < Y; ++y) kept[y].push_back({lattice.node[y], -1, -1});
+  for (int y = 0; y < Y; ++y) prefixes[y].push_back({lattice.node[y], -1, -1});
   for (int t = 1; t < T; ++t) {
     const float* matrix = lattice.edge_matrix(lattice.run_of(t));
     for (int y = 0; y < Y; ++y)
-      merge(t - 1, kept[size_t(t) * Y + y],
+      merge(t - 1, prefixes[size_t(t) * Y + y],
             [&](int i) { return double(matrix[i * w + y]) + lattice.node[size_t(t) * w + y]; });
   }
   std::vector<Prefix> complete;
@@ -58,7 +58,7 @@ void n_best(const Lattice<W>& lattice, int n, std::vector<int32_t>& paths,
     Prefix at = path;
     for (int t = T - 1; t >= 0; --t) {
       paths[first + t] = at.label;
-      at = kept[size_t(t) * Y + at.label][at.rank];
+      at = prefixes[size_t(t) * Y + at.label][at.rank];
     }
     scores.push_back(path.score);
   }

@@ -9,7 +9,7 @@
 
 namespace adaptag {
 
-// What labels say of a character's place in its word. With three labels a word of one character has
+// The label of each place in a word. With three labels a word of one character has
 // the label of a beginning.
 struct WordTags {
   int begin, inside, end, single;
@@ -23,12 +23,12 @@ struct WordTags {
   }
 };
 
-// Words that were not there in training, with what each adds to the score of its labels at every
-// character; infinity: wherever it stands, it is a word.
+// Words that training did not see. The weight of each is added to the scores of its labels at every
+// character; infinity forces the word wherever it occurs.
 struct ExtraWords {
   Lexicon lexicon;
   std::vector<float> weights;  // by number
-  size_t size = 0;             // those not erased
+  size_t size = 0;             // words that are not erased
 
   void insert(std::span<const uint32_t> symbols, float weight) {
     const auto next = uint32_t(weights.size());
@@ -85,9 +85,8 @@ class Segmenter {
   }
 
  private:
-  // A long sentence is cut piece by piece: a window is decoded with some characters more, on both
-  // sides, than are used of it, and the next one begins with the last word that began in its used
-  // part.
+  // A long sentence is cut in windows. Each is decoded with a margin on both sides that is not
+  // used; the next one begins with the last word that began in the used part.
   static constexpr int window = 4096, margin = 128, context = 16;
 
   void cut_sentence(uint8_t* starts, float* probabilities) {
@@ -106,15 +105,15 @@ class Segmenter {
       if (broken) next = first + window;
       for (int t = first; t < next; ++t) starts[t] = tags_.starts(labels_[t - from]);
       starts[first] = begins;
-      if (probabilities) give_probabilities(from, first, next, starts, probabilities);
+      if (probabilities) fill_probabilities(from, first, next, starts, probabilities);
       begins = !broken;
       first = next;
     }
   }
 
-  // Finds the best labels of the characters from `from` to `to`, of which those before `settled`
-  // are done already and give nothing but context.
-  void decode(int from, int settled, int to) {
+  // Finds the best labels of the characters from `from` to `to`. Those before `decided` are cut
+  // already and serve as context only.
+  void decode(int from, int decided, int to) {
     const int first = std::max(0, from - context);
     const int last = int(std::min(symbols_.size(), size_t(to) + context));
     scratch_.predicates.clear();
@@ -124,7 +123,7 @@ class Segmenter {
     lattice_.score({to - from, scratch_.offsets.data() + from - first, scratch_.predicates.data(),
                     nullptr, nullptr},
                    weights_, unscaled);
-    for (const ExtraWords* extra : extra_) add_extra_words(*extra, from, settled, to);
+    for (const ExtraWords* extra : extra_) add_extra_words(*extra, from, decided, to);
     constrain(from == 0, size_t(to) == symbols_.size());
     labels_.resize(to - from);
     lattice_.viterbi(labels_.data());
@@ -143,9 +142,9 @@ class Segmenter {
     }
   }
 
-  void add_extra_words(const ExtraWords& extra, int from, int settled, int to) {
+  void add_extra_words(const ExtraWords& extra, int from, int decided, int to) {
     const int w = lattice_.width();
-    int forced_end = settled;  // behind the last word that must be one
+    int forced_end = decided;  // the end of the last word that is forced
     for (int t = from; t < to; ++t) {
       int forced = 0;
       uint32_t node = Lexicon::root;
@@ -158,7 +157,7 @@ class Segmenter {
         if (weight == std::numeric_limits<float>::infinity())
           forced = length;
         else
-          prefer(t - from, length, weight);
+          add_word_score(t - from, length, weight);
       }
       if (forced == 0 || t < forced_end) continue;
       forced_end = t + forced;
@@ -174,7 +173,7 @@ class Segmenter {
 
   // Adds a weight to the labels of a word. With three labels a word of one character has none of
   // its own: the weight is shared with a word that begins behind it.
-  void prefer(int t, int length, float weight) {
+  void add_word_score(int t, int length, float weight) {
     const auto add = [&](int at, int y, float x) {
       if (at < lattice_.length) lattice_.node[size_t(at) * lattice_.width() + y] += x;
     };
@@ -187,7 +186,7 @@ class Segmenter {
   }
 
   // P(word) = P(its first label) Π P(label | label before) · Σ P(a label that begins a word | last)
-  void give_probabilities(int from, int first, int next, const uint8_t* starts,
+  void fill_probabilities(int from, int first, int next, const uint8_t* starts,
                           float* probabilities) {
     lattice_.expectations();
     for (int t = first; t < next; ++t) {

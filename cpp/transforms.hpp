@@ -12,6 +12,18 @@ namespace adaptag {
 
 enum class Transform { identity, lower, shape, prefix, suffix };
 
+// THE table of macros: what Python accepts in templates, and what the core computes.
+struct TransformName {
+  std::string_view name;  // in a template, after %
+  Transform transform;
+  bool takes_length;  // whether a number follows the name
+};
+constexpr TransformName transform_names[] = {{"x", Transform::identity, false},
+                                             {"lower", Transform::lower, false},
+                                             {"shape", Transform::shape, false},
+                                             {"prefix", Transform::prefix, true},
+                                             {"suffix", Transform::suffix, true}};
+
 // Decodes the (valid) UTF-8 character at p and moves p behind it.
 inline char32_t next_code(const char*& p) {
   const auto byte = [&] { return static_cast<unsigned char>(*p++); };

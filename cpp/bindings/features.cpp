@@ -17,19 +17,13 @@ using PyColumn = std::tuple<int, std::string, int>;
 
 Program make_program(const std::vector<PyColumn>& columns, const std::vector<PyLine>& lines,
                      int attribute_skeleton, int attribute_kind) {
-  static const std::pair<std::string_view, Transform> transforms[] = {
-      {"x", Transform::identity},
-      {"lower", Transform::lower},
-      {"shape", Transform::shape},
-      {"prefix", Transform::prefix},
-      {"suffix", Transform::suffix}};
   std::vector<Column> out_columns;
   for (const auto& [source, name, length] : columns) {
-    const auto* entry = std::find_if(std::begin(transforms), std::end(transforms),
-                                     [&](const auto& t) { return t.first == name; });
-    if (entry == std::end(transforms) || source < 0 || source > 9999 || length < 0)
+    const auto* macro = std::find_if(std::begin(transform_names), std::end(transform_names),
+                                     [&](const TransformName& m) { return m.name == name; });
+    if (macro == std::end(transform_names) || source < 0 || source > 9999 || length < 0)
       throw std::invalid_argument("template: a macro is out of range");
-    out_columns.push_back({source, entry->second, length});
+    out_columns.push_back({source, macro->transform, length});
   }
   std::vector<Line> out_lines;
   for (const auto& [kind, skeleton, macros] : lines) {
@@ -38,6 +32,14 @@ Program make_program(const std::vector<PyColumn>& columns, const std::vector<PyL
     out_lines.push_back(std::move(line));
   }
   return Program(std::move(out_columns), std::move(out_lines), attribute_skeleton, attribute_kind);
+}
+
+// The macros of templates: (name, whether it takes a length).
+nb::list list_macros() {
+  nb::list all;
+  for (const TransformName& macro : transform_names)
+    all.append(nb::make_tuple(nb::str(macro.name.data(), macro.name.size()), macro.takes_length));
+  return all;
 }
 
 nb::tuple encode_columns(const PyFeatureIndex& self, In<uint8_t> text, In<uint32_t, 3> cells,
@@ -87,6 +89,7 @@ nb::tuple encode_attributes(const PyFeatureIndex& self, In<uint8_t> text, In<uin
 
 void bind_features(nb::module_& m) {
   using namespace adaptag;
+  m.def("macros", &list_macros);
   nb::class_<Program>(m, "Program")
       .def(
           "__init__",

@@ -42,24 +42,24 @@ struct PyIndexBuilder {
     builder.add_attributes(
         span(sentences), span(positions), [&](int64_t k) { return cell(k, 0); }, span(values));
   }
-  // The data added since the last call, in a layout with room for so many predicates of each kind.
-  nb::tuple take(const std::array<uint32_t, 3>& room) {
+  // The data added since the last call, numbered for a layout with this capacity of each kind.
+  nb::tuple take(const std::array<uint32_t, 3>& capacity) {
     const std::lock_guard lock(mutex);
     const auto counts = builder.counts();
     for (int kind = 0; kind < 3; ++kind)
-      if (counts[kind] > room[kind]) throw std::invalid_argument("room: too small");
-    builder.number_at_once(room);
+      if (counts[kind] > capacity[kind]) throw std::invalid_argument("capacity: too small");
+    builder.number_for_capacity(capacity);
     auto out =
         nb::make_tuple(numpy(std::move(builder.positions)), numpy(std::move(builder.predicates)),
                        numpy(std::move(builder.values)));
     builder.clear_data();
     return out;
   }
-  // The index as it is now; the builder goes on.
+  // The index as it is now; the builder can grow further.
   nb::dict snapshot() {
     IndexBuilder copy = locked_copy();
     copy.clear_data();
-    copy.keep_all();
+    copy.mark_all_as_old();
     copy.freeze(1, {1, 1.0});
     return tables(copy);
   }
@@ -76,7 +76,7 @@ struct PyIndexBuilder {
     return out;
   }
 
-  // Hands the tables of a frozen builder over.
+  // Moves the tables of a frozen builder to Python.
   nb::dict tables(IndexBuilder& builder) const {
     nb::dict out;
     out["n_of_kind"] =
@@ -129,7 +129,7 @@ void bind_index_builder(nb::module_& m) {
            "sentences"_a.noconvert())
       .def("limit", &PyIndexBuilder::limit, "n"_a)
       .def_prop_ro("counts", &PyIndexBuilder::counts)
-      .def("take", &PyIndexBuilder::take, "room"_a)
+      .def("take", &PyIndexBuilder::take, "capacity"_a)
       .def("snapshot", &PyIndexBuilder::snapshot)
       .def("freeze", &PyIndexBuilder::freeze, "cutoff"_a, "edge_cutoff"_a, "edge_share"_a);
 }

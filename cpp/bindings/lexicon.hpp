@@ -53,8 +53,8 @@ class PyLexicon {
         own_words().insert({symbols.data() + begin, end - begin}, weight);
     }
   }
-  // Where words [T] begin that are not there, white space left out, in texts put one behind the
-  // other.
+  // The first characters of words that the lexicon does not have, white space left out, in the
+  // concatenated texts; starts [T] marks where words begin.
   auto unknown(nb::handle texts, In<uint8_t> starts) const {
     std::vector<uint32_t> codes;
     std::vector<size_t> ends;

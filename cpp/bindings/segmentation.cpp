@@ -161,12 +161,13 @@ class PySegmenter {
 
   // The words of each text.
   nb::list cut(nb::handle texts, const PyLexicon* extra, int threads) const {
-    const Texts all(texts);
+    const nb::tuple fixed(nb::borrow(texts));  // the list may change while the GIL is released
+    const Texts all(fixed);
     std::vector<uint8_t> starts(all.codes.size());
     run(all, extra, threads, starts.data(), nullptr);
     nb::list out;
     size_t k = 0;
-    for (nb::handle text : texts) {
+    for (nb::handle text : fixed) {
       out.append(words(text, starts.data() + all.offsets[k], all.size(k)));
       ++k;
     }

@@ -18,10 +18,10 @@ inline bool are_documents(const Dataset& data) {
 
 // What fires in a document, each predicate once.
 struct Document {
-  const uint32_t* ids;  // [n]
-  const float* values;  // [n], or null: all are 1
-  size_t n;
-  uint32_t always;  // fires beside them with value 1, or no_predicate
+  const uint32_t* ids = nullptr;  // [n]
+  const float* values = nullptr;  // [n], or null: all are 1
+  size_t n = 0;
+  uint32_t always = no_predicate;  // fires beside them with value 1, or no_predicate
 
   float value(size_t k) const { return values ? values[k] : 1.0f; }
 };

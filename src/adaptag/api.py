@@ -124,7 +124,8 @@ def tagging_job(
         legal = _grown_transitions(start, dataset)
 
     def build(weights: Any, record: dict[str, Any]) -> Model:
-        configuration: dict[str, Any] = {"labels": {"scheme": scheme, "metric": metric}}
+        section = {"scheme": scheme, "metric": metric, "in_column": dataset.label_column}
+        configuration: dict[str, Any] = {"labels": section}
         if record:  # else the model is only scored
             configuration["training"] = {
                 "algorithm": record["algorithm"],
@@ -138,7 +139,6 @@ def tagging_job(
         "sentences": len(dataset),
         "tokens": dataset.n_tokens,
         "feature_settings": dict(dataset.features),
-        "training_settings": settings.record(),
     }
     weights = None
     if start is not None:

@@ -18,7 +18,7 @@ def test_words_and_new_words_of_pku():
     test = SegmentedCorpus.read(DATA / "test_gold.utf8")
     plain = segmenter.evaluate(test)
     found = segmenter.new_words(test.texts())
-    known = segmenter.lexicon.__contains__
+    known = segmenter.lexicon_.__contains__
     with_new = evaluate_segmentation(test.words(), found.segmentation, known)
     assert plain.f1 > 95.1
     assert with_new.f1 > plain.f1

@@ -7,9 +7,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from adaptag.corpus.segmented import TAG_SETS, SegmentedCorpus
+from adaptag.corpus.segmented import SegmentedCorpus, tag_names
+from adaptag.corpus.settings import TAG_SETS
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.settings import FOLDS
+from adaptag.model.linear_chain import LinearChain
 from adaptag.segmentation.segmenter import Segmenter
 from tests.unit.making import characters
 
@@ -30,9 +32,9 @@ def segmenter_of(tags, fold):
     sentences = [[str(w) for w in rng.choice(WORDS, 8)] for _ in range(12)]
     corpus = SegmentedCorpus.from_sentences(sentences)
     index = CharacterIndex.build(corpus, characters(fold=fold))
-    empty = Segmenter.of(tags, index, np.zeros(0, np.float32))
-    weights = rng.normal(0, 1, empty.layout.n_weights).astype(np.float32)
-    return Segmenter.of(tags, index, weights)
+    layout = LinearChain(tag_names(tags), index, np.zeros(0, np.float32)).layout
+    weights = rng.normal(0, 1, layout.n_weights).astype(np.float32)
+    return Segmenter.from_model(LinearChain(tag_names(tags), index, weights), tags=tags)
 
 
 @pytest.fixture(scope="module", params=zip(TAG_SETS, FOLDS, strict=True), ids=list(TAG_SETS))
@@ -67,7 +69,7 @@ def test_words_with_probabilities_are_the_same_words(segmenter, text):
 @FAST
 @given(text=FAMILIAR, weights=DICTIONARIES)
 def test_words_of_the_user_change_no_text(segmenter, text, weights):
-    other = Segmenter.of(segmenter.tags, segmenter.index, segmenter.weights)
+    other = Segmenter.from_model(segmenter.model_, tags=segmenter.tags)
     other.dictionary.add(weights)
     words = other.cut(text)
     assert "".join(words) == text
@@ -84,7 +86,7 @@ def test_new_words_leave_the_texts(segmenter, texts):
     every = [word for words in found.segmentation for word in words]
     for new in found.new_words:
         assert every.count(new.text) == new.count > 0
-        assert new.text not in segmenter.lexicon
+        assert new.text not in segmenter.lexicon_
 
 
 @FAST

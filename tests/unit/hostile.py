@@ -234,7 +234,9 @@ REFUSED = {
     "configuration a word": lambda: craft(configuration="word"),
     "label section a word": lambda: craft(configuration={"labels": "x"}),
     "label scheme unknown": lambda: craft(configuration={"labels": {"scheme": "x"}}),
-    "metric a number": lambda: craft(configuration={"labels": {"scheme": None, "metric": 1}}),
+    "metric a number": lambda: craft(
+        configuration={"labels": {"scheme": None, "metric": 1, "in_column": True}}
+    ),
     "provenance a word": lambda: craft(provenance="word"),
     "slots of 3": lambda: craft({"index.slots": index("slots")[:3]}),
     "slots none": lambda: craft({"index.slots": index("slots")[:0]}),

@@ -94,11 +94,12 @@ def test_options_reach_training(cli):
         "--no-normalise", "--cutoff", 2, "-a", "sgd", "--rate", 0.05, "--seed", 7, "--passes", 2,
     )  # fmt: skip
     assert done.code == 0
-    origin = adaptag.Model.load("m").provenance
-    told = origin["documents"]
-    assert told.pop("factor") > 0
-    assert told == {"format": "text", "bigrams": False, "binary": False, "normalise": False}
-    assert (origin["algorithm"], origin["seed"], origin["cutoff"]) == ("sgd", 7, 2)
+    model = adaptag.Model.load("m")
+    origin, scaling = model.provenance, dict(model.configuration["documents"])
+    assert scaling.pop("factor") > 0
+    assert scaling == {"format": "text", "bigrams": False, "binary": False, "normalise": False}
+    assert (origin["algorithm"], origin["seed"]) == ("sgd", 7)
+    assert origin["feature_settings"]["cutoff"] == 2
     assert (origin["parameters"]["rate"], len(origin["passes"])) == (0.05, 2)
 
 
@@ -106,7 +107,7 @@ def test_dev_data_and_the_log(cli):
     Path("hard").write_text(TEST.replace("pos\t", "unknown\t", 1))
     done = cli("train", "train", "-m", "m", "--dev", "hard", "--patience", 2, "--log", "log")
     assert done.code == 0
-    best = re.search(r"best development score (\d+\.\d\d), in pass (\d+)$", done.err, re.MULTILINE)
+    best = re.search(r"^best dev accuracy (\d+\.\d\d), in pass (\d+)$", done.err, re.MULTILINE)
     origin = adaptag.Model.load("m").provenance
     assert (best[1], int(best[2])) == ("97.50", origin["best_pass"])
     assert len(origin["passes"]) == origin["best_pass"] + 2
@@ -120,7 +121,7 @@ def test_other_formats(cli, form):
     Path("test").write_text(converted(TEST, form))
     done = cli("train", "train", "-m", "m")
     assert f", format {form}, " in done.err
-    assert adaptag.Model.load("m").provenance["documents"]["normalise"] is (form == "counts")
+    assert adaptag.Model.load("m").configuration["documents"]["normalise"] is (form == "counts")
     wanted = [label.replace("so so", "so") for label in gold()]
     assert cli("predict", "test", "-m", "m").out.splitlines() == wanted
     bare = [
@@ -271,18 +272,21 @@ def test_tables_of_many_classes_are_cut():
         ("train numbers -m m", "numbers:2: '7:x'; allowed: feature:value, the value a finite"),
         ("train ranks -m m", "ranks:1: 'qid:' makes groups for ranking"),
         ("train one -m m", "one: the only label is 'a'; allowed: two or more"),
-        ("train train -m m --format svm", "unknown format 'svm'; allowed: auto, counts"),
+        ("train train -m m --format svm", "format is 'svm'; allowed: auto, svmlight, counts, text"),
         ("train train -m no/m", "no/m: cannot write: No such file or directory"),
         ("train train -m m -a x", "unknown algorithm 'x'"),
         ("train train -m m --dev plain", "plain:1: no label; write label<TAB>text"),
         ("train two -m m --no-bigrams", "--bigrams and --no-bigrams go with text; two is svml"),
         ("predict test -m no", "no: cannot read: No such file or directory"),
         ("predict test -m train", "train: not an adaptag model"),
-        ("predict test -m tagger", "tagger: no model of documents; train one with adaptag class"),
+        (
+            "predict test -m tagger",
+            "tagger: not a model of documents; train one with adaptag class",
+        ),
         ("predict bad -m MODEL", "bad:2: invalid UTF-8; allowed: UTF-8 text"),
         ("predict test -m MODEL -o no/o", "no/o: cannot write"),
         ("evaluate plain -m MODEL", "plain:1: no label; write label<TAB>text"),
-        ("evaluate test -m tagger", "tagger: no model of documents"),
+        ("evaluate test -m tagger", "tagger: not a model of documents"),
         ("evaluate no -m MODEL", "no: cannot read"),
     ],
 )

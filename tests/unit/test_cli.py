@@ -61,7 +61,8 @@ def test_options_reach_training(cli):
     assert done.code == 0
     model = adaptag.Model.load("m")
     origin = model.provenance
-    assert (origin["algorithm"], origin["seed"], origin["cutoff"]) == ("sgd", 7, 2)
+    assert (origin["algorithm"], origin["seed"]) == ("sgd", 7)
+    assert origin["feature_settings"]["cutoff"] == 2
     assert origin["parameters"]["rate"] == 0.05
     assert len(origin["passes"]) == 2
     assert model.index.template.text == "U:%x[0,0]\nB\n"
@@ -71,7 +72,7 @@ def test_options_reach_training(cli):
 def test_dev_data_chooses_the_pass(cli):
     done = cli("train", "train.txt", "-m", "m", "--dev", "train.txt", "--patience", 2)
     assert done.code == 0
-    best = re.search(r"best development score (\d+\.\d\d), in pass (\d+)$", done.err, re.MULTILINE)
+    best = re.search(r"^best dev F1 (\d+\.\d\d), in pass (\d+)$", done.err, re.MULTILINE)
     origin = adaptag.Model.load("m").provenance
     assert int(best[2]) == origin["best_pass"]
     assert float(best[1]) == round(origin["passes"][origin["best_pass"] - 1]["dev_score"], 2)
@@ -323,7 +324,7 @@ def bad(cli, saved):
         ("encode ragged -o old", "ragged:3: 3 columns"),
         ("encode train.txt -o no/old", "no/old: cannot write"),
         ("tag ragged -m m -o old", "ragged:3: 3 columns"),
-        ("tag narrow -m m -o old", "narrow:1: 1 columns; the model's template needs 2"),
+        ("tag narrow -m m -o old", "narrow:1: 1 column; the model was trained with 2"),
         ("tag empty -m m -o old", "empty:1: no sentence found"),
         ("tag none -m m -o old", "none: cannot read"),
         ("tag train.txt -m none -o old", "none: cannot read"),
@@ -416,10 +417,11 @@ def test_ctrl_c_keeps_the_model_reached(tmp_path):
     finally:
         process.kill()
         process.wait()
-    assert process.returncode == 0
-    assert "interrupted: the model reached so far is kept" in said
+    assert process.returncode == 130
     assert "Traceback" not in said
     model = adaptag.Model.load(tmp_path / "m")
+    n = len(model.provenance["passes"])
+    assert said.endswith(f"interrupted: the model after {n} finished passes is saved in m\n")
     assert model.provenance["stopped"] == "interrupt"
     assert 1 <= len(model.provenance["passes"]) < 1_000_000
     assert len(model.tag(["2", "cups", "flour"])) == 3

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
+import signal
 import sys
 from pathlib import Path
 
@@ -141,6 +143,47 @@ def test_ctrl_c_before_anything_was_finished(cli, monkeypatch):
     assert done.code == 130
     assert "interrupted: no report was written; unfinished and left out: adf, sgd" in done.err
     assert list(Path("out").iterdir()) == []
+
+
+def test_ctrl_c_after_the_last_pass_keeps_everything(cli, monkeypatch):
+    from adaptag.cli.progress import RunProgress
+
+    real, calls = RunProgress.on_pass, []
+
+    def on_pass(self, history):
+        calls.append(1)
+        if len(calls) == 8:
+            os.kill(os.getpid(), signal.SIGINT)
+        return real(self, history)
+
+    monkeypatch.setattr(RunProgress, "on_pass", on_pass)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        done = cli("compare", "train.txt", "test.txt", *SMALL)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert done.code == 130
+    assert done.err.endswith("interrupted: the report of adf, sgd is in out\n")
+    found, _ = read()
+    assert [len(entry.runs) for entry in found.entries] == [2, 2]
+
+
+@pytest.mark.parametrize("name", ["train.txt", "test.txt", "settings.json", "template"])
+def test_inputs_are_not_overwritten(cli, name):
+    """A report beside its inputs is fine, unless it has the name of one of them."""
+    Path("settings.json").write_text("{}")
+    Path("template").write_text("U:%x[0,0]\n")
+    inputs = ["train.txt", "test.txt", "settings.json", "template"]
+    files = {one: "report.md" if one == name else one for one in inputs}
+    Path(name).rename("report.md")
+    before = Path("report.md").read_bytes()
+    train, test, settings, template = files.values()
+    options = ["--settings", settings, "-t", template, "-o", ".", "--passes", 1, "--seeds", 1]
+    done = cli("compare", train, test, *options)
+    assert done.code == 2
+    assert "are the same file" in done.err
+    assert Path("report.md").read_bytes() == before
+    assert not Path("report.html").exists()
 
 
 @pytest.mark.parametrize(

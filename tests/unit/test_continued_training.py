@@ -41,6 +41,7 @@ def test_five_passes_and_five_more_are_ten(name, batch, tmp_path):
     resumed = train(TRAIN, passes=5, resume=kept)
     assert len(half.provenance["passes"]) == 5
     assert resumed.to_bytes() == whole.to_bytes()  # history and provenance too
+    assert (resumed.provenance["algorithm"], resumed.provenance["seed"]) == (name, 3)
 
 
 @every
@@ -171,7 +172,7 @@ def test_weights_start_where_the_model_ended():
 
 def test_a_start_that_does_not_fit_is_refused(tmp_path):
     old = train(TRAIN, passes=1)
-    with pytest.raises(ParameterError, match="has its template already"):
+    with pytest.raises(ParameterError, match="has its template and features already"):
         train(OTHER, start=old)
     with pytest.raises(ParameterError, match="encoded without the model to start from"):
         adaptag.train(adaptag.encode(OTHER, template=TEMPLATE), start=old)

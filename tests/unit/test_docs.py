@@ -178,7 +178,7 @@ def commands(text):
 
 
 def check_command(words):
-    """Raise where a command or an option does not exist; the words are in the traceback."""
+    """Raise where a command or an option does not exist."""
     command = typer.main.get_command(app)
     if words[0] == "COMMAND":  # any of them
         return
@@ -202,4 +202,7 @@ def test_commands_are_found():
 def test_commands_exist(page):
     """Every command that a page shows, and every option of it, exists."""
     for words in commands((ROOT / page).read_text(encoding="utf-8")):
-        check_command(words)
+        try:
+            check_command(words)
+        except USAGE_ERROR as error:  # noqa: PERF203
+            pytest.fail(f"{page}: adaptag {' '.join(words)}: {error.format_message()}")

@@ -17,13 +17,14 @@ from adaptag.corpus.columns import ColumnCorpus
 from adaptag.dataset.encoded import Dataset
 from adaptag.errors import CorpusError, ModelError, ParameterError
 from adaptag.features.index import TENSORS
+from adaptag.features.settings import FeatureSettings
 from adaptag.features.template import Template, presets
 from adaptag.model.remapping import remap_state, remap_weights
 from tests.property.test_features import SENTENCES, TEMPLATES, build, expected, named
 from tests.reference import template as oracle
 from tests.reference.crf import Weights
 from tests.reference.data import Problem
-from tests.unit.making import grow, index_of
+from tests.unit.making import features, grow, index_of
 
 FAST = settings(deadline=None, max_examples=100)
 CUTOFFS = st.integers(1, 3)
@@ -240,21 +241,21 @@ def test_many_predicates_are_told_apart():
 
 
 def test_new_labels_follow_the_old_ones():
-    old = Dataset.build(columns([[("a", "Y"), ("b", "X")]]), Template("U:%x[0,0]\nB"))
+    old = Dataset.build(columns([[("a", "Y"), ("b", "X")]]), features(Template("U:%x[0,0]\nB")))
     new = columns([[("a", "Z"), ("c", "X"), ("c", "V"), ("d", "Z")]])
-    grown = Dataset.grow(new, old.index, old.label_names, 2)
+    grown = Dataset.grow(new, old.index, old.label_names, features(None, 2))
     assert grown.label_names == ("Y", "X", "Z", "V")
     assert grown.labels.tolist() == [2, 1, 3, 2]
-    assert grown.cutoff == 2
+    assert grown.features["cutoff"] == 2
     assert names(grown.index) == ["U:a", "U:b", "U:c", "B"]
     grown.native(grown.layout)
     same = Dataset.grow(columns([[("b", "X")]]), old.index, old.label_names)
     assert same.label_names == old.label_names
-    assert (same.layout.n_weights, same.cutoff) == (old.layout.n_weights, 1)
+    assert (same.layout.n_weights, same.features["cutoff"]) == (old.layout.n_weights, 1)
 
 
 def test_labels_of_attributes_grow():
-    old = Dataset.build(AttributeCorpus.from_bytes(b"X\ta\nY\tb:2\n"), Template.for_attributes())
+    old = Dataset.build(AttributeCorpus.from_bytes(b"X\ta\nY\tb:2\n"), FeatureSettings())
     new = AttributeCorpus.from_bytes(b"Z\tb:3\nY\tc\n")
     grown = Dataset.grow(new, old.index, old.label_names)
     assert (grown.label_names, grown.labels.tolist()) == (("X", "Y", "Z"), [2, 1])
@@ -262,6 +263,7 @@ def test_labels_of_attributes_grow():
     assert grown.encoded.values.tolist() == [3, 1, 1]
 
 
+NEEDED = "the model was trained with 2 feature columns and one for the label"
 COLUMNS = ColumnCorpus.from_bytes(b"\na b X\n", "f")
 WORDS = ColumnCorpus.from_bytes(b"\n\na X\n", "f")
 ALONE = ColumnCorpus.from_bytes(b"\na\n", "f")
@@ -271,22 +273,16 @@ ATTRIBUTE_FILE = AttributeCorpus.from_bytes(b"X\ta\n", "f")
 @pytest.mark.parametrize(
     ("trained", "given", "message"),
     [
-        (COLUMNS, ATTRIBUTE_FILE, "f: holds attributes; the model's template needs columns"),
+        (COLUMNS, ATTRIBUTE_FILE, "f: holds attributes; the model needs columns"),
         (ATTRIBUTE_FILE, COLUMNS, "f: holds columns; the model was trained on attributes"),
-        (COLUMNS, WORDS, "f:3: 2 columns; the model's template needs 2 and one for the label"),
-        (COLUMNS, ALONE, "f:2: 1 columns; the model's template needs 2 and one for the label"),
-        (
-            COLUMNS,
-            columns([["a"]]),
-            "<data>: 1 columns; the model's template needs 2 and one for the label",
-        ),
+        (COLUMNS, WORDS, f"f:3: 2 columns; {NEEDED}"),
+        (COLUMNS, ALONE, f"f:2: 1 column; {NEEDED}"),
+        (COLUMNS, columns([["a"]]), f"<data>: 1 column; {NEEDED}"),
     ],
 )
 def test_data_that_does_not_fit(trained, given, message):
-    template = Template("U:%x[0,1]\nB")
-    if trained is ATTRIBUTE_FILE:
-        template = Template.for_attributes()
-    old = Dataset.build(trained, template)
+    template = None if trained is ATTRIBUTE_FILE else Template("U:%x[0,1]\nB")
+    old = Dataset.build(trained, features(template))
     with pytest.raises(CorpusError) as caught:
         Dataset.grow(given, old.index, old.label_names)
     assert str(caught.value) == message
@@ -296,7 +292,8 @@ def test_an_index_needs_no_label():
     index, _ = build("U:%x[0,1]", [[("a", "b")]])
     grown, _ = grow(index, columns([[("a", "c")]]))
     assert names(grown) == ["U:b", "U:c"]
-    with pytest.raises(CorpusError, match=r"^f:2: 1 columns; the model's template needs 2$"):
+    said = "f:2: 1 column; the model was trained with 2 feature columns, and maybe the label"
+    with pytest.raises(CorpusError, match=f"^{said}$"):
         grow(index, ALONE)
 
 
@@ -495,7 +492,7 @@ FIT = "index: keys and numbers of predicates do not fit together"
         (damaged(keys=changed(KEYS, (0, 1), V)), TOKEN),
         (damaged(keys=changed(KEYS, (0, 1), NONE)), TOKEN),
         (damaged(keys=changed(KEYS, (-1, -1), 0)), TOKEN),
-        (damaged(keys=changed(KEYS, 1, KEYS[0])), "index: a predicate is there twice"),
+        (damaged(keys=changed(KEYS, 1, KEYS[0])), "index: a predicate is stored twice"),
         (damaged(keys=KEYS[:-1]), FIT),
         (damaged(keys=KEYS.reshape(-1, 1)[:-1]), FIT),
         (damaged((NODE, BOTH, EDGE + 1)), FIT),

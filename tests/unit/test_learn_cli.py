@@ -102,8 +102,8 @@ def test_ctrl_c_keeps_what_was_learned(cli, monkeypatch):
 
     monkeypatch.setattr(ColumnCorpus, "read_parts", interrupted)
     done = cli("train", "train.txt", "--stream", "-m", "m")
-    assert done.code == 0
-    assert "interrupted: what was learned so far is kept" in done.err
+    assert done.code == 130
+    assert "interrupted: what was learned so far is saved in m" in done.err
     assert adaptag.Model.load("m").provenance["sentences"] == 60
 
 
@@ -139,16 +139,19 @@ def test_follow_waits_for_more(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--stream", "--passes", 3], "--passes has no place with --stream"),
-        (["--stream", "--dev", "more.txt"], "--dev has no place with --stream"),
-        (["--stream", "--cutoff", 2], "--cutoff has no place with --stream"),
+        (["--stream", "--passes", 3], "--passes cannot be combined with --stream"),
+        (["--stream", "--dev", "more.txt"], "--dev cannot be combined with --stream"),
+        (["--stream", "--cutoff", 2], "--cutoff cannot be combined with --stream"),
         (["--max-features", 3], "--max-features needs --stream"),
         (["--follow"], "--follow needs --stream"),
         (["--every", 3], "--every needs --stream"),
         (["--stream", "-a", "lbfgs"], "lbfgs needs all data at once"),
         (["--stream", "--format", "attributes"], "a stream of attributes cannot be read"),
         (["--hash-bits", 5, "--cutoff", 2], "hashed features are not counted"),
-        (["--stream", "--hash-bits", 5, "--max-features", 3], "no limit goes"),
+        (
+            ["--stream", "--hash-bits", 5, "--max-features", 3],
+            "max_features cannot be combined with hashed features",
+        ),
     ],
 )
 def test_options_that_do_not_go_together(cli, arguments, message):

@@ -53,6 +53,24 @@ def test_a_file_with_other_columns_is_refused(files, text, program):
         adaptag.Model.load(files / "m").evaluate(files / "f")
 
 
+def test_a_label_in_place_of_a_feature_is_refused(files, program):
+    """Words and labels used to be read as two features."""
+    trained(BOTH).save(files / "m")
+    (files / "f").write_text("the D\ncat N\n\na D\n")
+    done = program("tag", files / "f", "-m", files / "m")
+    assert (done.code, done.out) == (2, "")
+    assert "f:1: the last of 2 columns holds only labels; the model was trained with 2" in done.err
+    (files / "f").write_text("the D\ncat NN\n")  # a value that is no label: perhaps a feature
+    assert program("tag", files / "f", "-m", files / "m").code == 0
+
+
+def test_a_feature_column_may_hold_labels(files, program):
+    (files / "again").write_text("the D D\ncat D N\n\na D D\n")
+    adaptag.train("again", template=BOTH, passes=2).save(files / "m")
+    (files / "f").write_text("the D\ncat N\n")
+    assert program("tag", files / "f", "-m", files / "m").code == 0
+
+
 @pytest.mark.usefixtures("files")
 def test_columns_that_the_template_does_not_use_may_be_missing():
     model = trained(WORDS)

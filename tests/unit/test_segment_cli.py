@@ -58,8 +58,8 @@ def test_options_reach_training(cli):
     assert done.code == 0
     found = Segmenter.load("m")
     assert found.tags == "bmes"
-    assert found.index.features == characters("width", 2, 1, Edges(3, 0.5))
-    origin = found.provenance
+    assert found.model_.index.features == characters("width", 2, 1, Edges(3, 0.5))
+    origin = found.model_.provenance
     assert (origin["algorithm"], origin["seed"], len(origin["passes"])) == ("sgd", 7, 2)
     assert origin["parameters"]["rate"] == 0.05
 
@@ -67,8 +67,8 @@ def test_options_reach_training(cli):
 def test_plain_edges(cli):
     assert cli("train", "train.txt", "-m", "m", "--plain-edges", "--passes", 1).code == 0
     found = Segmenter.load("m")
-    assert found.index.features.edges is None
-    assert found.index.n_of_kind[1] == 1
+    assert found.model_.index.features.plain_edges
+    assert found.model_.index.n_of_kind[1] == 1
 
 
 def test_dev_data_and_the_log(cli):
@@ -76,8 +76,8 @@ def test_dev_data_and_the_log(cli):
         "train", "train.txt", "-m", "m", "--dev", "train.txt", "--patience", 2, "--log", "log"
     )
     assert done.code == 0
-    best = re.search(r"best development score (\d+\.\d\d), in pass (\d+)$", done.err, re.MULTILINE)
-    origin = Segmenter.load("m").provenance
+    best = re.search(r"^best dev F1 (\d+\.\d\d), in pass (\d+)$", done.err, re.MULTILINE)
+    origin = Segmenter.load("m").model_.provenance
     assert int(best[2]) == origin["best_pass"]
     assert best[1] == "100.00"
     events = [json.loads(line) for line in Path("log").read_text().splitlines()]
@@ -244,8 +244,8 @@ def test_words_of_a_dictionary_are_not_new(cli, saved):
         ("train no -m m", "no: cannot read: No such file or directory"),
         ("train bad -m m", "bad:2: invalid UTF-8"),
         ("train empty -m m", "empty:1: no sentence found; the file is empty"),
-        ("train train.txt -m m --tags bios", "unknown tag set 'bios'; did you mean 'bies'?"),
-        ("train train.txt -m m --fold x", "unknown fold 'x'; allowed: none, types, width"),
+        ("train train.txt -m m --tags bios", "tags is 'bios'; allowed: bie, bies, bmes"),
+        ("train train.txt -m m --fold x", "fold is 'x'; allowed: none, width, types"),
         ("train train.txt -m no/m", "no/m: cannot write: No such file or directory"),
         ("train train.txt -m m -a x", "unknown algorithm 'x'"),
         ("train train.txt -m m --dev no", "no: cannot read: No such file or directory"),
@@ -310,7 +310,10 @@ def test_a_failure_leaves_the_old_output(cli, saved):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["train", "spaced", "-m", "m", "--plain-edges", "--edge-cutoff", "2"], "--plain-edges"),
+        (
+            ["train", "spaced", "-m", "m", "--plain-edges", "--edge-cutoff", "2"],
+            "plain_edges leaves no edge",
+        ),
         (["evaluate", "spaced", "-m", "MODEL", "--fold", "width"], "--fold goes with --words"),
     ],
 )

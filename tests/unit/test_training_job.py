@@ -17,7 +17,6 @@ from adaptag.training import job
 from adaptag.training.algorithms import algorithm
 from adaptag.training.callbacks import Callback, Converged, EarlyStopping, PassReport
 from adaptag.training.online import Trainer
-from adaptag.training.settings import TaggingSettings
 from tests.reference.data import Problem, random_problem
 from tests.unit.making import fit
 
@@ -357,10 +356,12 @@ def test_provenance():
         "seed": 5,
         "feature_settings": {**FeatureSettings().record(), "template": TEMPLATE},
         "training_settings": {
-            **TaggingSettings().record(),
-            "passes": 3,
-            "seed": 5,
-            "parameters": {"sigma": 2.0, "window": 4},
+            "patience": 5,
+            "converge": False,
+            "threads": None,
+            "verbose": False,
+            "metric": "auto",
+            "legal": None,
         },
         "sentences": 12,
         "tokens": 33,

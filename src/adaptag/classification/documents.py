@@ -230,7 +230,6 @@ def classification_job(
     record = {
         "sentences": len(dataset),
         "feature_settings": {**form.record(), **features.record()},
-        "training_settings": training.record(),
     }
     return TrainingJob(dataset, training, build, scorer, record=record)
 

@@ -88,7 +88,11 @@ def _summary(console: Console, model: Model, path: Path) -> None:
         "columns": model.index.n_columns,
         "label scheme": model.label_scheme,
         **origin,
-        "settings": {key: value for key, value in settings.items() if key not in origin},
+        "settings": {
+            key: value
+            for key, value in settings.items()
+            if key not in origin and value not in (None, False)
+        },
     }
     if isinstance(passes, list) and passes and isinstance(passes[-1], dict):
         last: dict[str, object] = passes[-1]

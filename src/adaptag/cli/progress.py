@@ -202,8 +202,8 @@ class RunProgress(Callback):
     """One line for each of several trainings, and its bar where a person looks.
 
     Args:
-        title: stands before each line.
-        alone: whether no other process draws bars.
+        title: The text before each line.
+        alone: Whether no other process draws progress bars.
     """
 
     def __init__(self, title: str = "", *, alone: bool = True) -> None:

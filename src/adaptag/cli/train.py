@@ -80,6 +80,7 @@ def train(
     from adaptag.cli.learn import learn_from
     from adaptag.cli.progress import working
     from adaptag.cli.training import check_files, train_and_save
+    from adaptag.corpus.chunks import ChunkScheme
     from adaptag.decoding.model import Model
     from adaptag.streams.trainer import StreamTrainer
 
@@ -119,6 +120,9 @@ def train(
         f"{len(dataset.label_names)} labels, {dataset.index.n_predicates:,} features, "
         f"read in {time.perf_counter() - begin:.2f} s"
     )
+    others = ChunkScheme(dataset.label_names).other_labels
+    if others and ChunkScheme(dataset.label_names).chunked:
+        say(f"note: most labels mark chunks; the others count as O: {', '.join(others)}")
     train_and_save(
         lambda callbacks: api.train(
             dataset,

@@ -28,15 +28,15 @@ class AttributeCorpus:
     r"""Lines ``label<TAB>attribute[:value]…``; ``\:`` stands for a colon, ``\\`` for a backslash.
 
     Attributes:
-        name: the file's name, for messages.
-        text: names of attributes and labels, unescaped, uint8.
-        cells: begin and end of every attribute's name, uint32 ``[F, 1, 2]``.
-        values: float32 ``[F]``.
-        positions: first attribute of every token, then F, int64 ``[T + 1]``.
-        labels: begin and end of every label, uint32 ``[T, 1, 2]``.
-        sentences: first token of every sentence, then T, int64 ``[N + 1]``.
-        lines: line number of every token, uint32 ``[T]``; empty for Python data.
-        given_labels: labels that were given beside the attributes, as Python data.
+        name: The name of the file, for messages.
+        text: The names of attributes and labels, unescaped, uint8.
+        cells: The begin and end of every attribute's name, uint32 ``[F, 1, 2]``.
+        values: The values of the attributes, float32 ``[F]``.
+        positions: The first attribute of every token, then F, int64 ``[T + 1]``.
+        labels: The begin and end of every label, uint32 ``[T, 1, 2]``.
+        sentences: The first token of every sentence, then T, int64 ``[N + 1]``.
+        lines: The line number of every token, uint32 ``[T]``; empty for Python data.
+        given_labels: The labels that were given separately, as Python data; None if there are none.
     """
 
     name: str
@@ -64,7 +64,7 @@ class AttributeCorpus:
         """Parse the text of an attribute file."""
         try:
             return cls(name, *core.read_attributes(np.frombuffer(data, np.uint8), name))
-        except ValueError as error:
+        except core.InputError as error:
             raise CorpusError(str(error)) from None
 
     @classmethod
@@ -78,7 +78,7 @@ class AttributeCorpus:
         """
         try:
             text, cells, values, positions, sentences = core.pack_items(sequences)
-        except (TypeError, ValueError) as error:
+        except core.InputError as error:
             raise CorpusError(str(error)) from None
         labels = np.zeros((len(positions) - 1, 1, 2), np.uint32)
         lines = np.empty(0, np.uint32)

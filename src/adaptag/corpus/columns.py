@@ -40,8 +40,8 @@ class ColumnFormat:
     Attributes:
         separator: ``tab``, ``space`` (any run of spaces and tabs), or ``auto``: tab where the first
             line has one, else space.
-        comment: lines that start with this text are skipped; empty: no line is.
-        skip_docstart: whether ``-DOCSTART-`` lines are skipped.
+        comment: Lines that start with this text are skipped. If it is empty, no line is.
+        skip_docstart: Whether ``-DOCSTART-`` lines are skipped.
     """
 
     separator: str = "auto"
@@ -76,7 +76,7 @@ class _Reader:
                 self.format.skip_docstart,
                 self.part,
             )
-        except ValueError as error:
+        except core.InputError as error:
             raise CorpusError(str(error)) from None
         columns = cells.shape[1] if len(cells) else columns
         self.part = (line + data.count(b"\n"), columns, data_line)
@@ -102,13 +102,13 @@ class ColumnCorpus:
     """Sentences of tokens with a fixed number of columns, as spans of one text.
 
     Attributes:
-        name: the file's name, for messages.
-        text: the UTF-8 text, uint8.
-        cells: begin and end of every cell in the text, uint32 ``[T, C, 2]``.
-        sentences: first token of every sentence, then T, int64 ``[N + 1]``.
-        lines: line number of every token, uint32 ``[T]``; empty for Python data.
-        given_labels: labels that were given beside the columns; None: they are in the last column,
-            if there are any.
+        name: The name of the file, for messages.
+        text: The UTF-8 text, uint8.
+        cells: The begin and end of every cell in the text, uint32 ``[T, C, 2]``.
+        sentences: The first token of every sentence, then T, int64 ``[N + 1]``.
+        lines: The line number of every token, uint32 ``[T]``; empty for Python data.
+        given_labels: The labels that were given separately. None means that they are in the last
+            column, if there are any.
     """
 
     name: str
@@ -175,7 +175,7 @@ class ColumnCorpus:
         """Take Python data: sentences of tokens, a token being a string or a tuple of columns."""
         try:
             text, cells, offsets = core.pack_columns(sentences)
-        except (TypeError, ValueError) as error:
+        except core.InputError as error:
             raise CorpusError(str(error)) from None
         return cls("<data>", text, cells, offsets, np.empty(0, np.uint32))
 
@@ -232,6 +232,14 @@ class ColumnCorpus:
             )
         ids, names = core.number_labels(self.text, self.cells, column % self.n_columns, list(known))
         return ids, names
+
+    def last_column_holds_labels(self, labels: Sequence[str], *, labelled: bool) -> bool:
+        """Whether all values of the last feature column, of two or more, are labels."""
+        columns = self.n_feature_columns(labelled=labelled)
+        if columns < 2 or not self.n_tokens:
+            return False
+        _, names = core.number_labels(self.text, self.cells, columns - 1, list(labels))
+        return len(names) == len(labels)
 
     def with_label(
         self,

@@ -90,7 +90,7 @@ def corpus_of(
 
 def as_list(data: Any, name: str, allowed: str = "a list") -> list[Any]:
     """Take a collection as a list, or refuse what is none; ``name`` says what it is."""
-    kind = type(data).__name__
+    kind = ("sparse " if hasattr(data, "tocsr") else "") + type(data).__name__
     refused = isinstance(data, (str, bytes, Mapping)) or hasattr(data, "tocsr")
     if refused or not isinstance(data, Iterable):
         raise CorpusError(f"{name} is of type {kind}; allowed: {allowed}")

@@ -182,11 +182,10 @@ def read_parts(
     """Read documents some at a time, so that memory is bounded.
 
     Args:
-        path: the file.
+        path: The file.
         written: how it is written, with nothing left open.
-        labelled: whether each document must have a label; else those that are there are passed
-            over.
-        bare: no document has a label: with ``text`` a tab is white space.
+        labelled: Whether each document must have a label. Otherwise labels are ignored.
+        bare: Whether no document has a label; in the format ``text`` a tab is then white space.
     """
     for first, lines in _line_parts(path):
         yield parse(lines, written, shown(path), first, labelled=labelled, bare=bare)
@@ -204,12 +203,12 @@ def parse(
     """Parse the lines of documents; blank ones are skipped.
 
     Args:
-        lines: the lines; line ends do not matter.
+        lines: The lines, with or without line ends.
         written: how they are written.
-        name: the file's name, for messages.
-        first: the number of the first line.
-        labelled: see ``read_parts``.
-        bare: see ``read_parts``.
+        name: The name of the file, for messages.
+        first: The number of the first line.
+        labelled: Whether each document must have a label. Otherwise labels are ignored.
+        bare: Whether no document has a label; in the format ``text`` a tab is then white space.
     """
     parser = {"svmlight": _svmlight, "counts": _counts, "text": _text}[written.format]
     numbers, out = [], []

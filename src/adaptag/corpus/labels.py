@@ -75,9 +75,9 @@ def number_sequences(
     """Number labels; names not in ``known`` are added behind it.
 
     Args:
-        sequences: a label for each token of each sentence; None where it is not known.
-        offsets: first token of every sentence, then T, ``[N + 1]``.
-        known: names that have their numbers already.
+        sequences: A label for each token of each sentence; None where it is not known.
+        offsets: The first token of every sentence, then T, ``[N + 1]``.
+        known: The names that have their numbers already.
 
     Returns:
         The numbers, int32 ``[T]``, with −1 for None; and all names.
@@ -136,9 +136,9 @@ def check_transitions(
 
     Args:
         legal: ``[Y + 1, Y + 1]``, 1 for what is allowed; outside of a sequence is number Y.
-        codes: the labels, ``[T]``; −1 where one is not known.
-        offsets: first token of every sequence, then T, ``[N + 1]``.
-        names: the labels, Y of them.
+        codes: The label of every token, ``[T]``; −1 where it is not known.
+        offsets: The first token of every sentence, then T, ``[N + 1]``.
+        names: The names of the labels, Y of them.
     """
     outside = len(names)
     whole = np.insert(codes, offsets, outside)  # [T + N + 1]

@@ -10,6 +10,7 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.corpus.offsets import items_of
+from adaptag.corpus.settings import TAG_SETS
 from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.storage.files import read_bytes, shown
 
@@ -20,15 +21,7 @@ if TYPE_CHECKING:
 
     from adaptag.storage.files import Source
 
-__all__ = ["TAG_SETS", "SegmentedCorpus", "tag_names"]
-
-# Labels of a word's first, inner and last character, and of a word of one character. With three
-# labels such a word has the label of a beginning.
-TAG_SETS = {
-    "bie": ("B", "I", "E", "B"),
-    "bies": ("B", "I", "E", "S"),
-    "bmes": ("B", "M", "E", "S"),
-}
+__all__ = ["SegmentedCorpus", "tag_names"]
 
 
 def tag_names(tags: str) -> tuple[str, ...]:
@@ -43,9 +36,9 @@ class SegmentedCorpus:
     """Characters of all sentences, and where words begin.
 
     Attributes:
-        name: the file's name, for messages.
-        codes: code points, uint32 ``[T]``.
-        sentences: first character of every sentence, then T, int64 ``[N + 1]``.
+        name: The name of the file, for messages.
+        codes: The code points of all characters, uint32 ``[T]``.
+        sentences: The first character of every sentence, then T, int64 ``[N + 1]``.
         starts: 1 where a word begins, uint8 ``[T]``.
     """
 
@@ -67,7 +60,7 @@ class SegmentedCorpus:
         """Parse spaced text: one sentence a line, words between white space of any kind."""
         try:
             codes, sentences, starts = core.read_segmented(np.frombuffer(data, np.uint8), name)
-        except ValueError as error:
+        except core.InputError as error:
             raise CorpusError(str(error)) from None
         return cls(name, codes, sentences, starts)
 
@@ -78,7 +71,7 @@ class SegmentedCorpus:
         """Take sentences of words."""
         try:
             return cls(name, *core.pack_words(sentences))
-        except (TypeError, ValueError) as error:
+        except core.InputError as error:
             raise CorpusError(f"{name}: {error}") from None
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""The settings of documents: how they are written, and how they become features."""
+"""The settings of data: the tag sets of words, and how documents are written."""
 
 from __future__ import annotations
 
@@ -6,8 +6,15 @@ from dataclasses import dataclass
 
 from adaptag.settings import AUTO, Settings, setting
 
-__all__ = ["DocumentFormat"]
+__all__ = ["FORMATS", "TAG_SETS", "DocumentFormat"]
 
+# Labels of a word's first, inner and last character, and of a word of one character. With three
+# labels such a word has the label of a beginning.
+TAG_SETS = {
+    "bie": ("B", "I", "E", "B"),
+    "bies": ("B", "I", "E", "S"),
+    "bmes": ("B", "M", "E", "S"),
+}
 FORMATS = ("svmlight", "counts", "text")
 
 

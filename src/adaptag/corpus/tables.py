@@ -54,14 +54,14 @@ def sentences_and_labels(
     """Take sentences and their labels from a table.
 
     Args:
-        table: a data frame of pandas or polars, a ``datasets.Dataset``, or a table of PyArrow. A
-            row is a sentence, its columns are lists; with ``sentence``, a row is a token.
-        tokens: the column of the tokens; or several, for tokens of several columns.
-        tags: the column of the labels; unless given, whichever of ``tags``, ``ner_tags`` and
-            ``labels`` there is. Numbers become names where the table knows them: the
-            ``ClassLabel`` of a dataset.
-        sentence: for tables with one token per row, the column that identifies the sentence.
-            Consecutive rows with the same value there are a sentence.
+        table: A data frame of pandas or polars, a ``datasets.Dataset``, or a table of PyArrow. A
+            row is a sentence whose columns are lists; with ``sentence``, a row is a token.
+        tokens: The column of the tokens, or a list of columns, for tokens of several columns.
+        tags: The column of the labels. By default it is whichever of ``tags``, ``ner_tags`` and
+            ``labels`` the table has. Numbers become names if the table has these, as the
+            ``ClassLabel`` of a dataset does.
+        sentence: The column that identifies sentences, for tables with one token per row.
+            Consecutive rows with the same value in this column are a sentence.
 
     Returns:
         Sentences of strings, or of tuples where ``tokens`` are several columns; and the labels,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from adaptag._native import core
+from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.offsets import items_of
 from adaptag.errors import CorpusError, ModelError
 from adaptag.features.index import Encoded, FeatureIndex
@@ -47,14 +48,16 @@ class Examples:
     """Labelled sentences as arrays: all that training needs.
 
     Attributes:
-        index: the features.
-        encoded: predicates of every token.
-        labels: number of every token's label, int32 ``[T]``; −1 where it is not known.
-        label_names: the labels; in evaluation data they may go beyond those of the model.
-        weights: of every sentence's loss and updates, float32 ``[N]``; None: all are 1.
-        always: a predicate of kind node that fires at every token beside those encoded.
-        legal: transitions that are possible, uint8 ``[Y + 1, Y + 1]``, the last row and column
-            being outside of the sentence; None: all are.
+        index: The features.
+        encoded: The predicates of every token.
+        labels: The number of every token's label, int32 ``[T]``; −1 where it is not known.
+        label_names: The names of the labels. Those of evaluation data may include labels that the
+            model does not have.
+        weights: The weight of every sentence in loss and updates, float32 ``[N]``. None means that
+            all are 1.
+        always: A predicate of kind node that fires at every token in addition to those encoded.
+        legal: The transitions that are possible, uint8 ``[Y + 1, Y + 1]``, the last row and column
+            being outside of the sentence. None means that all are possible.
     """
 
     index: Index
@@ -113,10 +116,13 @@ class Dataset(Examples):
     Attributes:
         index: The feature index.
         features: The settings of the features, as a record.
+        label_column: Whether all values of the last feature column are labels, as where an earlier
+            tagger's output is a feature.
     """
 
     index: FeatureIndex
     features: Mapping[str, Any] = field(default_factory=dict)
+    label_column: bool = False
 
     @classmethod
     def build(cls, corpus: Corpus, settings: FeatureSettings | None = None) -> Dataset:
@@ -126,7 +132,10 @@ class Dataset(Examples):
         if not names:
             raise CorpusError(f"{corpus.name}: no label is known; allowed: some that are")
         index, encoded = FeatureIndex.build(corpus, chosen)
-        return cls(index, encoded, labels, tuple(names), chosen.record())
+        label_column = isinstance(corpus, ColumnCorpus) and corpus.last_column_holds_labels(
+            names, labelled=True
+        )
+        return cls(index, encoded, labels, tuple(names), chosen.record(), label_column)
 
     @classmethod
     def grow(
@@ -144,7 +153,7 @@ class Dataset(Examples):
         index.check(corpus, labelled=True)
         labels, names = corpus.number_labels(label_names)
         grown, encoded = index.grow(corpus, chosen)
-        return cls(grown, encoded, labels, tuple(names), chosen.record())
+        return cls(grown, encoded, labels, tuple(names), chosen.record(), True)
 
     @classmethod
     def encode(cls, corpus: Corpus, index: FeatureIndex, label_names: Sequence[str]) -> Dataset:
@@ -166,6 +175,7 @@ class Dataset(Examples):
             "labels": list(self.label_names),
             "index": index_header,
             "features": dict(self.features),
+            "label_column": self.label_column,
         }
         tensors = {f"{INDEX}{name}": array for name, array in index_tensors.items()} | {
             "sentences": self.encoded.sentences,
@@ -200,6 +210,7 @@ class Dataset(Examples):
                 tensors["labels"],
                 labels,
                 dict(header["features"]),
+                bool(header["label_column"]),
                 legal=tensors.get("legal"),
             )
             dataset.native(dataset.layout)

@@ -48,10 +48,10 @@ def matrix_examples(
 
     Args:
         matrix: ``[N, F]``, an array or a sparse matrix.
-        codes: the class of every sample, ``[N]``.
-        weights: of the samples, ``[N]``.
-        n_classes: how many classes there are.
-        intercept: whether there is a feature that always fires.
+        codes: The class of every sample, ``[N]``.
+        weights: The weights of the samples, ``[N]``.
+        n_classes: The number of classes.
+        intercept: Whether there is a feature that always fires.
     """
     rows = _csr(matrix)
     n, width = rows.shape

@@ -24,9 +24,10 @@ class Argument:
     """Something that fires at a token, and how much it speaks for the chosen label.
 
     Attributes:
-        name: the feature, or the transition: ``B-NP → I-NP`` from the label before, or to the next.
-        weight: what it adds to the score of the chosen label, less what it would add to the
-            rival's, all other labels being the same. Negative: it speaks for the rival.
+        name: The feature, or the transition: ``B-NP → I-NP`` from the previous label, or to the
+            next.
+        weight: What it adds to the score of the chosen label minus what it would add to that of the
+            rival, all other labels being the same. It is negative where it favours the rival.
     """
 
     name: str
@@ -38,12 +39,13 @@ class TokenExplanation:
     """The choice at one token.
 
     Attributes:
-        token: the token's columns.
-        label: the chosen label.
-        probability: that of the label.
-        rival: the most probable of the other labels; empty where there is only one.
-        rival_probability: that of the rival.
-        arguments: the strongest first, whether for or against.
+        token: The columns of the token.
+        label: The chosen label.
+        probability: The probability of the label.
+        rival: The most probable of the other labels; empty if there is only one label.
+        rival_probability: The probability of the rival.
+        arguments: The features and transitions, the strongest first, whether for or against the
+            label.
     """
 
     token: tuple[str, ...]

@@ -149,7 +149,9 @@ class Model(LinearChain[FeatureIndex]):
         super()._check()
         section = self.configuration.get("labels")
         if section is not None and (
-            section["scheme"] not in (None, *SCHEMES) or section["metric"] not in METRICS
+            section["scheme"] not in (None, *SCHEMES)
+            or section["metric"] not in METRICS
+            or not isinstance(section["in_column"], bool)
         ):
             raise ValueError(f"the labels are configured as {section!r}")
 
@@ -254,7 +256,7 @@ class Model(LinearChain[FeatureIndex]):
     def tag_corpus(self, corpus: Corpus, legal: str | None = None) -> NDArray[np.int32]:
         """Find the best label of every token, by number."""
         if isinstance(corpus, ColumnCorpus):
-            self.index.check(corpus)
+            self._check_columns(corpus)
             return self._decoder.viterbi_columns(
                 corpus.text, corpus.cells, corpus.sentences, self._legal(legal)
             )
@@ -299,6 +301,24 @@ class Model(LinearChain[FeatureIndex]):
         return core.Decoder(
             self.layout, self.weights, self.index.native, list(self.labels), self.legal
         )
+
+    def _check_columns(self, corpus: ColumnCorpus) -> None:
+        """Raise where the columns are not those of the training data.
+
+        As many columns as the features have, the last of them with nothing but labels in it, are
+        mostly one feature too few and the label.
+        """
+        self.index.check(corpus)
+        section = self.configuration.get("labels", {})
+        if corpus.n_columns != self.index.n_columns or section.get("in_column", True):
+            return
+        if corpus.last_column_holds_labels(self.labels, labelled=False):
+            line = f":{corpus.lines[0]}" if len(corpus.lines) else ""
+            raise CorpusError(
+                f"{corpus.name}{line}: the last of {corpus.n_columns} columns holds only labels; "
+                f"the model was trained with {self.index.n_columns} feature columns before the "
+                "label, and the last of them held none"
+            )
 
     def _check_first(self, sentence: Iterable[Token]) -> None:
         """Raise where the first token has other columns than those of the training data."""

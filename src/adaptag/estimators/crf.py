@@ -20,7 +20,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from adaptag.api import tagging_job
-from adaptag.corpus.data import corpus_of
+from adaptag.corpus.data import as_list, corpus_of
 from adaptag.corpus.labels import NO_LABEL
 from adaptag.corpus.transitions import SEEN
 from adaptag.dataset.encoded import Dataset
@@ -28,6 +28,7 @@ from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.estimators.parameters import EstimatorSettings
 from adaptag.estimators.weights import (
     BALANCED,
+    SEQUENCES,
     checked_weights,
     weighted_sequences,
     with_class_weights,
@@ -132,9 +133,9 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         """Learn from some more sequences, once, in their order; new labels and features are added.
 
         Args:
-            X: the sequences.
-            y: their labels.
-            sample_weight: a weight for each sequence; those of weight 0 are left out.
+            X: The sequences.
+            y: The labels of the sequences.
+            sample_weight: A weight for each sequence; those of weight 0 are ignored.
         """
         X, y, weights = weighted_sequences(X, y, sample_weight)
         if not isinstance(self.legal, str | None) or self.legal == SEEN:
@@ -223,6 +224,8 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
     def score(self, X: Sequences, y: Labels, sample_weight: ArrayLike | None = None) -> float:
         """Give the share of labels that are right; those that are not known do not count."""
         model = self.model_
+        if y is None:
+            raise ParameterError(f"y is None; allowed: {SEQUENCES}")
         corpus = self._corpus(X)
         codes, _ = self._corpus(X, y).number_labels(model.labels)
         weights = np.ones(len(corpus))
@@ -272,7 +275,8 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
 
     def _corpus(self, X: Sequences, y: Labels | None = None) -> Corpus:
         tokens = self.template is not None
-        corpus: Corpus = corpus_of(X, y, tokens=tokens, labelled=y is not None)
+        sequences = as_list(X, "X", SEQUENCES)
+        corpus: Corpus = corpus_of(sequences, y, tokens=tokens, labelled=y is not None)
         return corpus
 
 

@@ -125,10 +125,10 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
         together is not known.
 
         Args:
-            X: the samples.
-            y: their classes.
-            classes: all classes, in the first call.
-            sample_weight: weights of the samples.
+            X: The samples.
+            y: The classes of the samples.
+            classes: All classes; required in the first call.
+            sample_weight: The weights of the samples.
         """
         first = not hasattr(self, "classes_")
         X, y, weights = self._check(X, y, sample_weight, reset=first)

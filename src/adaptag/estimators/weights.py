@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BALANCED",
+    "SEQUENCES",
     "checked_weights",
     "weighted_sequences",
     "with_class_weights",
@@ -67,11 +68,11 @@ def with_class_weights(
     """Multiply the weight of each sequence by the mean weight of its known labels.
 
     Args:
-        weights: of the sequences, ``[N]``; None: all are 1.
-        class_weight: of the labels, or ``balanced``.
-        codes: the labels, ``[T]``; −1 where one is not known.
-        offsets: first token of every sequence, then T, ``[N + 1]``.
-        names: the labels.
+        weights: The weights of the sequences, ``[N]``. None means that all are 1.
+        class_weight: The weights of the labels, or ``balanced``.
+        codes: The label of every token, ``[T]``; −1 where it is not known.
+        offsets: The first token of every sequence, then T, ``[N + 1]``.
+        names: The names of the labels.
 
     Returns:
         ``[N]``; None: all are 1.

@@ -29,8 +29,9 @@ class ClassificationScore:
     """How well predicted classes match the right ones.
 
     Attributes:
-        labels: the classes that occur, right or predicted, the most frequent right ones first.
-        confusion: how many documents of each class (row) were taken for each (column), ``[Y, Y]``.
+        labels: The classes that occur, gold or predicted, the most frequent gold ones first.
+        confusion: The number of documents of each gold class (row) by predicted class (column),
+            ``[Y, Y]``.
     """
 
     labels: tuple[str, ...]

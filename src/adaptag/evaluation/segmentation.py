@@ -29,8 +29,8 @@ class SegmentationScore(Score):
     """Words right, predicted and in the gold data; and those of the gold data that are OOV.
 
     Attributes:
-        oov: gold words that are not in the training data.
-        oov_correct: those of them that were found.
+        oov: The number of gold words that are not in the training data.
+        oov_correct: The number of those that were predicted.
     """
 
     oov: int = 0
@@ -66,9 +66,9 @@ def evaluate_segmentation(
     """Score predicted words against gold words, sentence by sentence.
 
     Args:
-        gold: the right words of every sentence.
-        predicted: those that were found.
-        known: whether a word is in the training data.
+        gold: The gold words of every sentence.
+        predicted: The predicted words of every sentence.
+        known: Whether a word is in the training data.
 
     Examples:
         >>> from adaptag.evaluation.segmentation import evaluate_segmentation

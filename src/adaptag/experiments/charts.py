@@ -63,14 +63,14 @@ def line_chart(
     """Draw lines; the result is an ``<svg>`` element.
 
     Args:
-        series: the lines, in the order of the legend.
-        title: above the chart.
-        x_label: what lies on the x axis, with its unit.
-        y_label: what lies on the y axis, with its unit.
-        log_x: whether the x axis is logarithmic.
-        log_y: whether the y axis is.
-        lowest_y: where the y axis begins; below it points are not shown.
-        size: width and height in inches.
+        series: The lines, in the order of the legend.
+        title: The title above the chart.
+        x_label: The label of the x axis, with its unit.
+        y_label: The label of the y axis, with its unit.
+        log_x: Whether the x axis is logarithmic.
+        log_y: Whether the y axis is logarithmic.
+        lowest_y: Where the y axis begins; points below it are not shown.
+        size: The width and height in inches.
     """
     require_matplotlib()
     from matplotlib import rc_context

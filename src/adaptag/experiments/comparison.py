@@ -65,6 +65,7 @@ __all__ = [
 ZERO_TOLERANCE = 1e-6  # times the largest weight: smaller ones are rounding errors and count as 0
 NAME = re.compile(r"[A-Za-z][\w.+-]*", re.ASCII)
 PASSES = "passes"
+INTERRUPT = "interrupt"  # why training ended
 
 
 @dataclass(frozen=True)
@@ -184,9 +185,12 @@ def compare_candidates(
             settings = candidate.settings(seeds[0] if seed is None else seed)
             try:
                 outcome = _run(problem, candidate, settings, whole_objective, callbacks)
-                outcomes[candidate.name].append(outcome)
             except DivergenceError as error:
                 errors[candidate.name] = str(error)
+                continue
+            outcomes[candidate.name].append(outcome)
+            if outcome.run.stopped == INTERRUPT:
+                break
     finished = [
         (candidate, problem)
         for candidate, problem in candidates
@@ -272,7 +276,11 @@ def _run(
     Counts are added up over the parts; seconds, objective and active weights are their means. A
     part that stopped before the others stays as it was.
     """
-    trained = [_train(part, settings, whole_objective, callbacks) for part in problem.parts]
+    trained: list[_Trained] = []
+    for part in problem.parts:
+        if trained and trained[-1].result.stopped == INTERRUPT:
+            raise KeyboardInterrupt
+        trained.append(_train(part, settings, whole_objective, callbacks))
     passes = max(len(part.sums) for part in trained)
     sums = np.sum([_extended(part.sums, passes) for part in trained], axis=0)
     curves = {
@@ -280,7 +288,7 @@ def _run(
         for name in ("seconds", "objective", "active")
     }
     counts = np.concatenate([part.counts for part in trained])
-    first = trained[0].result
+    first, last = trained[0].result, trained[-1].result
     run = Run(
         settings.seed,
         tuple(f1(sums).tolist()),
@@ -290,7 +298,7 @@ def _run(
         _percent(sums[-1, 0], sums[-1, 1]),
         _percent(sums[-1, 0], sums[-1, 2]),
         {n: float(v) for n, v in first.parameters.items() if v != candidate.values[n]},
-        first.stopped,
+        INTERRUPT if last.stopped == INTERRUPT else first.stopped,
     )
     return _Outcome(run, counts)
 
@@ -344,7 +352,7 @@ def _train(
     begin, start = time.perf_counter(), _StartTime()
     result = part.run(settings, scorer=scorer, callbacks=[start, *callbacks])
     n = len(result.history)
-    if result.stopped == "interrupt" and n < (settings.passes or settings.chosen.passes):
+    if result.stopped == INTERRUPT and n < (settings.passes or settings.chosen.passes):
         raise KeyboardInterrupt
     seconds = start.began - begin + np.cumsum([report.seconds for report in result.history])
     return _Trained(
@@ -373,9 +381,9 @@ def check_candidates(
     """Check names and settings, before anything is read.
 
     Args:
-        algorithms: as in ``compare``.
-        parameters: settings by the name of the algorithm; ``passes`` may be among them.
-        passes: where the settings of an algorithm give none.
+        algorithms: The algorithms, as in ``compare``.
+        parameters: The settings of each algorithm by its name; ``passes`` may be among them.
+        passes: The number of passes of algorithms whose settings give none.
     """
     candidates: dict[str, Candidate] = {}
     for text in algorithms:

@@ -65,8 +65,8 @@ def markdown_report(comparison: Comparison, command: str = "") -> str:
     """The comparison as Markdown, without charts.
 
     Args:
-        comparison: what to show.
-        command: the command that repeats the comparison.
+        comparison: The comparison to show.
+        command: The command that repeats the comparison.
     """
     parts = [f"# {_plain(_title(comparison))}", _plain(_about(comparison))]
     parts += [f"**{_plain(line)}**" for line in _unfinished(comparison)]
@@ -91,8 +91,8 @@ def html_report(comparison: Comparison, command: str = "") -> str:
     """The comparison as one HTML document: tables, charts as SVG, no script, no other files.
 
     Args:
-        comparison: what to show.
-        command: the command that repeats the comparison.
+        comparison: The comparison to show.
+        command: The command that repeats the comparison.
     """
     title = escape(_title(comparison))
     body = [f"<h1>{title}</h1>", f'<p class="lead">{escape(_about(comparison))}</p>']
@@ -305,9 +305,9 @@ def curves_of(entries: Iterable[Entry], name: str, against: str = "") -> list[Se
     """A curve of every algorithm, with the standard deviation over seeds as its spread.
 
     Args:
-        entries: the algorithms.
-        name: the name of the curve in ``Run``.
-        against: the name of the curve on the x axis; empty means passes.
+        entries: The algorithms.
+        name: The name of the curve in ``Run``.
+        against: The name of the curve on the x axis; empty means passes.
     """
     series = []
     for entry in entries:

@@ -104,8 +104,8 @@ def block_scores(counts: Counts, blocks: int = BLOCKS) -> NDArray[np.float64]:
     """F1 of consecutive blocks of sentences of nearly equal size.
 
     Args:
-        counts: int64 ``[N, 3]``: correct, predicted and gold items of every sentence.
-        blocks: the number of blocks; at most one per sentence is made.
+        counts: The correct, predicted and gold items of every sentence, int64 ``[N, 3]``.
+        blocks: The number of blocks; there is at most one per sentence.
     """
     parts = np.array_split(np.asarray(counts), max(1, min(blocks, len(counts))))
     return f1(np.stack([part.sum(axis=0) for part in parts]))
@@ -115,13 +115,13 @@ def randomisation_test(a: Counts, b: Counts, *, trials: int = TRIALS, seed: int 
     """Approximate randomisation of the difference in F1, two-sided.
 
     Args:
-        a: int64 ``[N, 3]``: correct, predicted and gold items of every sentence, by one model.
-        b: the same of the other model.
-        trials: rounds of random swaps.
-        seed: of the random swaps.
+        a: The correct, predicted and gold items of every sentence, by one model, int64 ``[N, 3]``.
+        b: The same counts by the other model.
+        trials: The number of rounds of random swaps.
+        seed: The seed of the random swaps.
 
     Returns:
-        p = (k + 1) / (trials + 1), where k rounds had a difference at least as large as the
+        The p-value (k + 1) / (trials + 1), where k rounds had a difference at least as large as the
         observed one. The observed outputs count as a round, so p is never 0.
     """
     if a.shape != b.shape:
@@ -147,9 +147,10 @@ def swapped(
     """Differences in F1 with some sentences swapped.
 
     Args:
-        a: int64 ``[3]``: all counts of one model.
-        b: int64 ``[3]``: all counts of the other.
-        differences: int64 ``[n, 3]``: counts of the first minus those of the second, by sentence.
+        a: The total counts of one model, int64 ``[3]``.
+        b: The total counts of the other model, int64 ``[3]``.
+        differences: The counts of the first model minus those of the second, by sentence, int64
+            ``[n, 3]``.
         swaps: ``[trials, n]``: 1 where a sentence is swapped.
     """
     moved = swaps.astype(np.float64) @ differences.astype(np.float64)  # whole numbers: exact

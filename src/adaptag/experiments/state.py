@@ -80,9 +80,9 @@ class State:
         """Open the state.
 
         Args:
-            path: the file; None means that nothing is saved.
-            search: describes the search: a file of another search is refused.
-            restart: discard the content of an existing file.
+            path: The file; None means that nothing is saved.
+            search: A description of the search; the file of another search is refused.
+            restart: Whether to discard the content of an existing file.
         """
         self.done: dict[tuple[int, int, int], JobResult] = {}
         self._path = None if path is None else Path(path)

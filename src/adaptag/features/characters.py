@@ -53,9 +53,11 @@ class CharacterIndex:
     """The items of a training corpus that are features; see ``segment_index.hpp``.
 
     Attributes:
-        features: which features there are.
-        counts: how many words are features, and of each block of items how many have edge weights.
-        tensors: the items, by falling frequency; ``word_counts`` says how often each word occurred.
+        features: Which features there are.
+        counts: The number of words that are features, and for each block of items the number of
+            those with edge weights.
+        tensors: The items, by decreasing frequency; ``word_counts`` holds the number of occurrences
+            of each word.
     """
 
     features: CharacterFeatures
@@ -99,7 +101,8 @@ class CharacterIndex:
             name: int(header["counts"][name]) for name in ("n_unigrams", "n_parts")
         }
         counts["n_rich"] = tuple(int(n) for n in header["counts"]["n_rich"])
-        index = cls(CharacterFeatures(**header["features"]).check(), counts, tables)
+        given = {name: header["features"][name] for name in CharacterFeatures.declared()}
+        index = cls(CharacterFeatures(**given).check(), counts, tables)
         index.native  # noqa: B018  builds the core's tables, which checks them
         return index
 

@@ -107,9 +107,9 @@ class Clusters:
     """Clusters of words, such as Brown's: the cluster of each token, or the first bits of its name.
 
     Attributes:
-        cluster_of: the name of each word's cluster.
-        prefix: characters of the name that are kept; None: all.
-        lower: whether a token that is not there is looked up in lower case too.
+        cluster_of: The name of each word's cluster.
+        prefix: The number of characters of the name that are kept. None means all.
+        lower: Whether a token that is not found is looked up in lower case as well.
     """
 
     cluster_of: Mapping[str, str]
@@ -143,8 +143,8 @@ class Gazetteer:
     """Lists of names: where the longest of them lie, as ``B-type``, ``I-type`` and ``O``.
 
     Attributes:
-        entries: names, each a tuple of tokens, and their types.
-        lower: whether case does not matter.
+        entries: The names, each a tuple of tokens, and their types.
+        lower: Whether case is ignored.
     """
 
     entries: Mapping[tuple[str, ...], str]
@@ -190,8 +190,8 @@ class MaximumMatching:
     """The words that maximum matching finds, as places of characters: ``B``, ``M``, ``E``, ``S``.
 
     Attributes:
-        words: the lexicon.
-        backward: whether it goes from the end of the sentence to its beginning.
+        words: The lexicon.
+        backward: Whether matching goes from the end of the sentence to its beginning.
     """
 
     words: frozenset[str]
@@ -235,9 +235,9 @@ def substrings(token: str, longest: int = 9, shortest: int = 1) -> list[str]:
     named entities.
 
     Args:
-        token: any string.
-        longest: characters of the longest ones.
-        shortest: characters of the shortest ones, 1 or more.
+        token: Any string.
+        longest: The maximum number of characters.
+        shortest: The minimum number of characters, 1 or more.
 
     Examples:
         >>> substrings("gaga", longest=3, shortest=2)
@@ -263,9 +263,9 @@ def add_columns(
     """Put what extractors find of the first column behind a sentence's columns.
 
     Args:
-        sentences: lists of tokens: strings, or tuples of columns.
-        extractors: each adds one column.
-        before: so many of the last columns stay last, as the label does with 1.
+        sentences: Lists of tokens, which are strings or tuples of columns.
+        extractors: The extractors, each of which adds one column.
+        before: The number of columns that stay last, such as 1 for the label.
     """
     found = []
     for sentence in sentences:

@@ -49,10 +49,10 @@ class Encoded:
     """The predicates of a corpus: flat arrays.
 
     Attributes:
-        sentences: first token of every sentence, then T, int64 ``[N + 1]``.
-        positions: first predicate of every token, then F, int64 ``[T + 1]``.
-        predicates: uint32 ``[F]``.
-        values: float32 ``[F]``, or None where all are 1.
+        sentences: The first token of every sentence, then T, int64 ``[N + 1]``.
+        positions: The first predicate of every token, then F, int64 ``[T + 1]``.
+        predicates: The predicates of all tokens, uint32 ``[F]``.
+        values: The values of the predicates, float32 ``[F]``, or None where all are 1.
     """
 
     sentences: NDArray[np.int64]

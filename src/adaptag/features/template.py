@@ -40,8 +40,7 @@ KINDS = {"U": 0, "*": 1, "B": 2}  # node, node and edge, edge
 MACRO = re.compile(
     r"%(?P<name>[a-z]+)(?P<length>[0-9]{0,4})\[(?P<row>[+-]?[0-9]{1,4}),(?P<column>[0-9]{1,4})\]"
 )
-PLAIN = {"x", "lower", "shape"}
-SIZED = {"prefix", "suffix"}
+TAKES_LENGTH: dict[str, bool] = dict(core.macros())  # the macros that the core computes
 FURTHER_COLUMN = "{c}"  # in a preset: the line is repeated for each column behind the first
 MAX_ROW = 1000
 
@@ -71,11 +70,11 @@ class Template:
     """A parsed template.
 
     Attributes:
-        text: the template as written.
-        attributes: whether the data comes as ready-made attributes (CRFsuite's files), each a node
-            feature, and the lines only add to them.
-        rich_attributes: whether attributes have edge weights too.
-        name: the file or preset, for messages.
+        text: The text of the template.
+        attributes: Whether the data consists of ready-made attributes, as in CRFsuite's files. Each
+            attribute is then a node feature, and the lines of the template add further features.
+        rich_attributes: Whether attributes have edge weights too.
+        name: The file or preset, for messages.
     """
 
     text: str
@@ -104,9 +103,9 @@ class Template:
         """Take a template as it is, a preset by its name, a file, or the text itself.
 
         Args:
-            source: where it comes from; a string with a line break, or one that starts a line of a
-                template, is the text.
-            n_columns: feature columns of the data, for presets that use all of them.
+            source: A preset, a file, or the text: a string with a line break, or one that looks
+                like a line of a template.
+            n_columns: The number of feature columns of the data, for presets that use all of them.
         """
         if isinstance(source, Template):
             return source
@@ -199,19 +198,25 @@ class Template:
                 raise fail(
                     position + 1,
                     f"{text[position : position + 12]!r} is no macro; allowed: %x[row,column], "
-                    "%lower, %shape, %prefixN, %suffixN likewise",
+                    f"{_other_macros()} likewise",
                 )
             name, length = match["name"], int(match["length"] or 0)
-            if name not in PLAIN | SIZED:
-                raise fail(position + 1, unknown("macro", name, PLAIN | SIZED))
-            if (name in SIZED) != (length > 0):
-                raise fail(position + 1, f"%{name} takes {'a' if name in SIZED else 'no'} length")
+            if name not in TAKES_LENGTH:
+                raise fail(position + 1, unknown("macro", name, TAKES_LENGTH))
+            if TAKES_LENGTH[name] != (length > 0):
+                wanted = "a" if TAKES_LENGTH[name] else "no"
+                raise fail(position + 1, f"%{name} takes {wanted} length")
             if abs(int(match["row"])) > MAX_ROW:
                 raise fail(position + 1, f"row {match['row']}; allowed: -{MAX_ROW} to {MAX_ROW}")
             macros.append(Macro(name, length, int(match["row"]), int(match["column"])))
             position = match.end()
         skeleton = MACRO.sub(lambda m: f"%{m['name']}{m['length']}[]", text)
         return Line(number, KINDS[text[0]], skeleton, tuple(macros))
+
+
+def _other_macros() -> str:
+    """The macros beside ``%x``, as a message names them."""
+    return ", ".join(f"%{name}{'N' * sized}" for name, sized in TAKES_LENGTH.items() if name != "x")
 
 
 def presets() -> list[str]:

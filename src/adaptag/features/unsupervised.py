@@ -52,9 +52,9 @@ class StringTable:
     so its key fits in 64 bits whatever n is. Numbers of a length follow the order of its keys.
 
     Attributes:
-        characters: the different code points, rising, uint32 ``[V]``.
-        keys: for each length from 2 on, the keys: the number of the first n − 1 characters times V,
-            plus the number of the last; rising, int64 ``[N_n]``.
+        characters: The distinct code points in ascending order, uint32 ``[V]``.
+        keys: The keys of the strings of each length from 2 on: the number of the first n − 1
+            characters times V, plus the number of the last; ascending, int64 ``[N_n]``.
     """
 
     characters: NDArray[np.uint32]
@@ -88,9 +88,10 @@ class VarietyTable:
     """The accessor varieties of all strings of raw text, of each length up to some.
 
     Attributes:
-        strings: the strings, numbered.
-        left: for each length from 1 on, different characters before a string, int32 ``[N_n]``.
-        right: those behind it, likewise.
+        strings: The strings, numbered.
+        left: The number of distinct characters before each string, for each length from 1 on, int32
+            ``[N_n]``.
+        right: The number of distinct characters after each string, likewise.
     """
 
     strings: StringTable
@@ -119,10 +120,10 @@ class AccessorVariety:
     text does not have. A string that would reach out of the sentence gives ``_``.
 
     Attributes:
-        table: the varieties; several columns share one.
-        length: characters of the string, 1 to the longest of the table.
+        table: The varieties; several columns share one table.
+        length: The number of characters of the string, 1 to the longest of the table.
         side: ``left`` or ``right``.
-        cutoff: a variety below it counts as 0.
+        cutoff: A variety below this counts as 0.
 
     Examples:
         >>> variety = AccessorVariety.learn(["去北京", "在北京玩", "来北京"])
@@ -156,11 +157,12 @@ class AccessorVariety:
         """Count the accessors of all strings of raw text.
 
         Args:
-            texts: raw text, such as the lines of a file, without spaces between words.
-            longest: characters of the longest strings, 1 to 16.
-            length: characters of the string of this column; None: 2, or 1 if that is the longest.
+            texts: Raw text, such as the lines of a file, without spaces between words.
+            longest: The maximum number of characters of the strings, 1 to 16.
+            length: The number of characters of the string of this column. None means 2, or 1 if
+                that is the longest.
             side: ``left`` or ``right``.
-            cutoff: a variety below it counts as 0.
+            cutoff: A variety below this counts as 0.
         """
         _check("longest", longest, 1, MAX_LENGTH)
         raw = _RawText.of(texts)
@@ -200,7 +202,7 @@ class AccessorVariety:
         """The bucket of the string that begins, or ends, at each character; tokens are characters.
 
         Raises:
-            CorpusError: if a token is not one character.
+            CorpusError: A token is not one character.
         """
         varieties = self._varieties(tokens, self.length)
         varieties[varieties < self.cutoff] = 0
@@ -232,13 +234,14 @@ class MutualInformation:
     ``_``; neighbours that raw text does not have, or too seldom, give ``O``.
 
     Attributes:
-        strings: the characters and pairs of raw text, numbered.
+        strings: The characters and pairs of raw text, numbered.
         bits: I of each pair, rounded, int32 ``[N_2]``.
-        counts: how often each pair occurs, int32 ``[N_2]``.
-        behind: whether a character goes with the one behind it; then the last one has ``_``.
-        lowest: what is less counts as this.
-        highest: what is more counts as this.
-        cutoff: pairs that occur less often count as if they did not.
+        counts: The number of occurrences of each pair, int32 ``[N_2]``.
+        behind: Whether the pair is a character and the next one, so that the last character has
+            ``_``.
+        lowest: The lowest value; anything less counts as this.
+        highest: The highest value; anything more counts as this.
+        cutoff: Pairs that occur less often count as if they did not occur.
 
     Examples:
         >>> information = MutualInformation.learn(["去北京", "在北京玩", "来北京"])
@@ -276,11 +279,11 @@ class MutualInformation:
         """Count the characters and neighbours of raw text.
 
         Args:
-            texts: raw text, such as the lines of a file, without spaces between words.
-            behind: whether a character goes with the one behind it.
-            lowest: what is less counts as this, -64 to 64.
-            highest: what is more counts as this, -64 to 64.
-            cutoff: pairs that occur less often count as if they did not.
+            texts: Raw text, such as the lines of a file, without spaces between words.
+            behind: Whether the pair is a character and the next one.
+            lowest: The lowest value, -64 to 64; anything less counts as this.
+            highest: The highest value, -64 to 64; anything more counts as this.
+            cutoff: Pairs that occur less often count as if they did not occur.
         """
         raw = _RawText.of(texts)
         single, pairs = raw.levels(2)
@@ -297,7 +300,7 @@ class MutualInformation:
         """The information of each character and its neighbour; tokens are characters.
 
         Raises:
-            CorpusError: if a token is not one character.
+            CorpusError: A token is not one character.
         """
         numbers = self.strings.numbers(tokens)[1]
         known = numbers >= 0
@@ -314,10 +317,10 @@ class _Level:
     """The strings of one length n.
 
     Attributes:
-        keys: those of the different strings, as in ``StringTable``, int64 ``[N_n]``.
-        first: where each occurs first, int64 ``[N_n]``.
-        at: where a string begins, rising, int64 ``[M]``.
-        ids: its number, int64 ``[M]``.
+        keys: The keys of the distinct strings, as in ``StringTable``, int64 ``[N_n]``.
+        first: The place where each string first occurs, int64 ``[N_n]``.
+        at: The places where a string begins, ascending, int64 ``[M]``.
+        ids: The number of the string at each place, int64 ``[M]``.
     """
 
     keys: Numbers
@@ -331,9 +334,10 @@ class _RawText:
     """Sentences of raw text, one behind the other.
 
     Attributes:
-        characters: the different code points, rising, uint32 ``[V]``.
-        codes: numbers of the characters, int64 ``[T]``.
-        room: characters from here to the end of the sentence, int64 ``[T]``, 1 at its last one.
+        characters: The distinct code points in ascending order, uint32 ``[V]``.
+        codes: The numbers of the characters, int64 ``[T]``.
+        room: The number of characters from here to the end of the sentence, int64 ``[T]``; 1 at its
+            last one.
     """
 
     characters: NDArray[np.uint32]

@@ -28,9 +28,9 @@ def remap_weights(
 
     Args:
         array: ``[n_weights]`` of the old layout.
-        old_layout: how they lie.
-        new_layout: how they shall lie. Labels, and the predicates of each kind, have the same order
-            in both; those that only one of them has are the last ones.
+        old_layout: The current layout.
+        new_layout: The layout to convert to. Labels, and the predicates of each kind, have the same
+            order in both layouts; those that only one of them has come last.
 
     Returns:
         A new array ``[n_weights]`` of the new layout, zeros where a label or predicate is new.

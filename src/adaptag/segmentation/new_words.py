@@ -27,10 +27,10 @@ class NewWord:
     """A word that the training data does not have.
 
     Attributes:
-        text: the word.
-        count: how often it was cut as a word.
-        probability: that of its best occurrence.
-        example: the text around that occurrence.
+        text: The word.
+        count: The number of times it was cut as a word.
+        probability: The probability of its best occurrence.
+        example: The text around that occurrence.
     """
 
     text: str
@@ -44,9 +44,9 @@ class Detection:
     """What a search for new words gives: the segmentation, and the words.
 
     Attributes:
-        segmentation: the words of every text.
-        new_words: by falling count, then probability.
-        rounds: how often the texts were segmented.
+        segmentation: The words of every text.
+        new_words: The new words, by decreasing count, then probability.
+        rounds: The number of times the texts were segmented.
     """
 
     segmentation: list[list[str]]
@@ -78,11 +78,12 @@ def detect(
     weight times how far its probability lies above the threshold: ``weight`` where it is certain.
 
     Args:
-        segmenter: knows the words of its training data and of its dictionary.
-        texts: what to search.
-        threshold: the probability that a new word must exceed.
-        rounds: segment at most so often.
-        weight: what a new word adds to the score of its labels at each of its characters.
+        segmenter: The segmenter, which knows the words of its training data and of its dictionary.
+        texts: The texts to search.
+        threshold: The probability that a new word must exceed.
+        rounds: The maximum number of times the texts are segmented.
+        weight: The number that a new word adds to the score of its labels at each of its
+            characters.
     """
     if not 0 <= threshold < 1:
         raise ParameterError(f"threshold is {threshold}; allowed: 0 to 1, without 1")

@@ -12,7 +12,8 @@ import numpy as np
 
 from adaptag._native import core, cores
 from adaptag.corpus.data import SEGMENTATION, corpus_of
-from adaptag.corpus.segmented import TAG_SETS, SegmentedCorpus, tag_names
+from adaptag.corpus.segmented import SegmentedCorpus, tag_names
+from adaptag.corpus.settings import TAG_SETS
 from adaptag.dataset.encoded import Examples
 from adaptag.errors import CorpusError, ModelError, NotTrainedError, ParameterError, unknown
 from adaptag.evaluation.segmentation import SegmentationScore, evaluate_segmentation
@@ -372,7 +373,6 @@ def segmentation_job(
     record = {
         **corpus.sizes(),
         "feature_settings": {**features.record(), **segmenter.record()},
-        "training_settings": training.record(),
     }
     scorer = None if dev is None else _WordScorer(dev, segmenter)
     examples = _examples(index, corpus, tags)

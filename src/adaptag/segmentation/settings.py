@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from adaptag.corpus.segmented import TAG_SETS
+from adaptag.corpus.settings import TAG_SETS
 from adaptag.settings import Settings, setting
 
 __all__ = ["SegmenterSettings"]

@@ -108,6 +108,8 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
         except BaseException:
             Path(name).unlink(missing_ok=True)
             raise
+    except FileError:  # of another file: one that is missing is an OSError too
+        raise
     except OSError as error:
         raise FileError(f"{shown(path)}: cannot write: {error.strerror or error}") from None
 

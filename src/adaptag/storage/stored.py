@@ -23,7 +23,7 @@ class Stored:
     """Something with a safetensors file; a subclass says how it is written and read.
 
     Attributes:
-        kind: the sort of file, as it says in its header.
+        kind: The kind of file, as its header names it.
     """
 
     kind: ClassVar[str]
@@ -44,8 +44,8 @@ class Stored:
         """Map a saved file into memory: ready at once, whatever its size.
 
         Args:
-            path: the file.
-            verify: check the arrays' checksum also in a file larger than 64 MiB.
+            path: The file.
+            verify: Whether to check the checksum of the arrays even in a file larger than 64 MiB.
         """
         return cls._from_file(*read_tensors(path, cls.kind, verify=verify), str(path))
 

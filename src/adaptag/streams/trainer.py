@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,11 +53,11 @@ class Progress:
     """Where a stream stands: every sentence was tagged right before it was learned.
 
     Attributes:
-        sentences: learned so far.
-        tokens: learned so far.
-        features: that there are by now.
-        score: of all sentences so far.
-        recent: of the last parts.
+        sentences: The number of sentences learned so far.
+        tokens: The number of tokens learned so far.
+        features: The number of features so far.
+        score: The score of all sentences so far.
+        recent: The score of the last parts.
     """
 
     sentences: int = 0
@@ -142,7 +142,7 @@ class StreamTrainer(StreamSettings):
         self,
         stream: Iterable[tuple[Iterable[Any], Iterable[str | None]]],
         part: int = PART,
-        on_progress: Callable[[Progress], None] | None = None,
+        on_progress: Callable[[Progress], bool | None] | None = None,
     ) -> Progress:
         """Learn from pairs of a sentence and its labels, to the end of the stream.
 
@@ -150,14 +150,14 @@ class StreamTrainer(StreamSettings):
             stream: Any iterable, also an endless one. A sentence is a list of tokens (strings or
                 tuples of columns) or of feature dictionaries.
             part: The number of sentences that are taken from the stream at a time.
-            on_progress: Is called with the progress after each part.
+            on_progress: Is called with the progress after each part; true stops.
         """
         pairs = iter(stream)
         while chunk := list(itertools.islice(pairs, part)):
             sentences, labels = zip(*chunk, strict=True)
             self.learn(list(sentences), labels)
-            if on_progress is not None:
-                on_progress(self.progress)
+            if on_progress is not None and on_progress(self.progress):
+                break
         return self.progress
 
     def learn(
@@ -188,12 +188,12 @@ class StreamTrainer(StreamSettings):
         ids, names = corpus.number_labels(self._labels)
         if not names:
             raise ParameterError("the first sentences have no labels at all")
-        self._scheme.count(names, ids, corpus.sentences)
-        legal = self._transitions(tuple(names))
+        scheme = replace(self._scheme).count(names, ids, corpus.sentences)
+        legal = self._transitions(tuple(names), scheme)
         if legal is not None:
             check_transitions(legal, ids, corpus.sentences, names)
         encoded = index.encode(corpus)
-        self._index, self._labels = index, tuple(names)
+        self._index, self._labels, self._scheme = index, tuple(names), scheme
         part = Examples(index, encoded, ids, self._labels, weights=weights, legal=legal)
         self._make_trainer(part)
         assert self._trainer is not None
@@ -223,8 +223,9 @@ class StreamTrainer(StreamSettings):
         training = {"algorithm": self._algorithm.name, "parameters": self._parameters}
         configuration = {
             "labels": {
-                "scheme": self._label_scheme(self._labels),
+                "scheme": self._label_scheme(self._labels, self._scheme),
                 "metric": "F1" if marks_chunks(AUTO, self._labels) else "accuracy",
+                "in_column": True,  # what a stream may hold is not known
             },
             "training": training,
             "stream": {"pass_size": self._pass_size, **sizes},
@@ -243,7 +244,7 @@ class StreamTrainer(StreamSettings):
             weights,
             provenance,
             configuration=configuration,
-            legal=self._transitions(self._labels),
+            legal=self._transitions(self._labels, self._scheme),
             state=remap_state(self._trainer.arrays(), self._layout, layout),
         )
 
@@ -263,13 +264,15 @@ class StreamTrainer(StreamSettings):
         hashed = FeatureIndex.hashed(template, self.hash_bits, columns)
         return GrowingIndex(hashed, self.max_features)
 
-    def _label_scheme(self, labels: tuple[str, ...]) -> str | None:
+    def _label_scheme(self, labels: tuple[str, ...], scheme: LabelScheme) -> str | None:
         origin = self._origin.label_scheme if self._origin is not None else None
-        return origin or self._scheme.name(labels)
+        return origin or scheme.name(labels)
 
-    def _transitions(self, labels: tuple[str, ...]) -> NDArray[np.uint8] | None:
+    def _transitions(
+        self, labels: tuple[str, ...], scheme: LabelScheme
+    ) -> NDArray[np.uint8] | None:
         if self.legal is not None:
-            return scheme_transitions(self.legal, labels, self._label_scheme(labels))
+            return scheme_transitions(self.legal, labels, self._label_scheme(labels, scheme))
         origin = self._origin
         if origin is None or origin.legal is None:
             return None

@@ -40,10 +40,11 @@ class Objective:
     The same number of threads gives the same bits.
 
     Attributes:
-        n_weights: padding included; the gradient of padding is 0.
-        real: those that are no padding, where leaving it out saves a tenth or more, else all.
-        threads: how many compute; by default one for each core that the process may use.
-        accuracy: expected token accuracy at the weights last asked for, in percent.
+        n_weights: The number of weights, padding included; the gradient of padding is 0.
+        real: The weights that are not padding, if omitting the padding saves a tenth or more, else
+            all.
+        threads: The number of threads; by default one for each core that the process may use.
+        accuracy: The expected token accuracy at the weights last evaluated, in percent.
     """
 
     def __init__(
@@ -98,15 +99,15 @@ def lbfgs(
     """Minimise loss + ‖w‖² / (2σ²) with SciPy's L-BFGS.
 
     Args:
-        objective: the loss.
-        start: the first weights.
-        sigma: standard deviation of the Gaussian prior; ``inf``: none.
-        memory: how many steps the approximation of the Hessian is made from.
-        tolerance: stops where the objective fell by less than this part of itself per iteration,
-            on average over the last 10.
-        passes: iterations at most.
-        after: called after each iteration with the weights, which it must leave as they are, and
-            the objective; true stops.
+        objective: The loss.
+        start: The initial weights.
+        sigma: The standard deviation of the Gaussian prior; ``inf`` means no prior.
+        memory: The number of steps from which the Hessian is approximated.
+        tolerance: Optimisation stops when the relative decrease of the objective per iteration, on
+            average over the last 10, is less than this.
+        passes: The maximum number of iterations.
+        after: A function that is called after each iteration with the weights, which it must not
+            change, and the objective; true stops.
     """
     try:
         from scipy.optimize import minimize

@@ -40,11 +40,11 @@ def calibrate(
     default until the objective no longer falls.
 
     Args:
-        dataset: the training data.
-        chosen: an online algorithm with a rate.
-        parameters: its other parameters.
-        seed: of the sample and its order.
-        start: weights to start from.
+        dataset: The training data.
+        chosen: An online algorithm with a rate.
+        parameters: The other parameters of the algorithm.
+        seed: The seed of the sample and its order.
+        start: The initial weights.
     """
     default = next(float(p.default) for p in chosen.parameters if p.name == "rate")
     rng = np.random.default_rng(seed)

@@ -18,12 +18,12 @@ class PassReport:
 
     Attributes:
         number: 1 for the first pass.
-        seconds: time of the pass, without scoring.
-        loss: mean loss per sentence, as met on the way.
-        accuracy: expected token accuracy on the training data, in percent, as met on the way: the
+        seconds: The time of the pass in seconds, without scoring.
+        loss: The mean loss per sentence during the pass.
+        accuracy: The expected token accuracy on the training data during the pass, in percent: the
             mean probability of the gold label.
-        dev_score: score on the development data, in percent, where there is any.
-        dev_metric: what that score is: ``F1`` or ``accuracy``.
+        dev_score: The score on the development data, in percent; None if there is no such data.
+        dev_metric: The metric of that score: ``F1`` or ``accuracy``.
     """
 
     number: int

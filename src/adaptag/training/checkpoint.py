@@ -36,14 +36,14 @@ class Checkpoint:
     """Where a run ended: continuing from here gives the same bits as never having stopped.
 
     Attributes:
-        algorithm: its name.
-        parameters: all its parameters.
-        seed: of the order of sentences.
-        history: the passes made.
-        arrays: the algorithm's state.
-        data: a checksum of the training data.
-        best: the best pass so far, where development data is scored.
-        best_weights: the weights of that pass.
+        algorithm: The name of the algorithm.
+        parameters: All parameters of the algorithm.
+        seed: The seed of the order of sentences.
+        history: The finished passes.
+        arrays: The state of the algorithm.
+        data: A checksum of the training data.
+        best: The best pass so far, if there is development data.
+        best_weights: The weights of that pass.
     """
 
     algorithm: str

@@ -22,18 +22,18 @@ class Algorithm:
     """A training algorithm.
 
     Attributes:
-        name: the word that selects it.
-        objective: what it optimises.
-        advice: when to use it.
-        passes: over the data, unless given.
-        parameters: what it can be given.
-        online: whether it updates after each sentence, or few; else after each pass.
+        name: The name that selects it.
+        objective: What it optimises.
+        advice: When to use it.
+        passes: The default number of passes over the data.
+        parameters: The declarations of its parameters.
+        online: Whether it updates after each sentence or small batch, not only after each pass.
         row_state: The names and NumPy types of the state that it keeps for each predicate.
         run_state: The names and NumPy types of the state that it keeps for the whole run.
         per_weight_state: The name of the number that it keeps beside each weight. It is empty where
             there is none.
-        looks_ahead: whether it needs all of the data before it starts.
-        minimise: for a batch algorithm, ``module:function`` of its optimiser; see ``batch.py``.
+        looks_ahead: Whether it needs all of the data before it starts.
+        minimise: The optimiser of a batch algorithm as ``module:function``; see ``batch.py``.
     """
 
     name: str

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Result", "Scorer", "TrainingJob"]
 
+RESULTS = ("algorithm", "parameters", "seed", "passes")  # settings that the result records itself
 SLICE_TOKENS = 20_000  # between two looks at the time and at interrupts
 
 M = TypeVar("M")
@@ -132,7 +133,10 @@ class TrainingJob(Generic[M]):
             run = _Run(self, interrupts)
             run.batch() if not run.chosen.online else run.online()
         self.result = run.result
-        return self.build(self.result.weights, {**self.record, **self.result.record()})
+        # What a checkpoint decides is recorded as it was, not as it was set for the last passes.
+        given = {name: v for name, v in self.settings.record().items() if name not in RESULTS}
+        record = {**self.record, "training_settings": given, **self.result.record()}
+        return self.build(self.result.weights, record)
 
 
 class _Run:

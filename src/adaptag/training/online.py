@@ -49,11 +49,11 @@ class Trainer:
         """Allocate the state.
 
         Args:
-            dataset: what is trained on, or the first part of it.
-            chosen: the algorithm.
-            parameters: those that differ from their defaults.
-            pass_size: sentences in a pass, for regularisation and schedules; those of the dataset
-                unless given.
+            dataset: The training data, or the first part of it.
+            chosen: The algorithm.
+            parameters: The parameters that differ from their defaults.
+            pass_size: The number of sentences in a pass, for regularisation and schedules; by
+                default that of the dataset.
         """
         layout = dataset.layout
         self.algorithm = chosen.name
