@@ -21,7 +21,7 @@ import adaptag
 from adaptag.classification.settings import DocumentFeatures
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.estimators.parameters import EstimatorSettings
-from adaptag.features.settings import CharacterFeatures, FeatureSettings
+from adaptag.features.settings import EDGES, CharacterFeatures, FeatureSettings
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.streams.settings import StreamSettings
 from adaptag.training.settings import TaggingSettings, TrainingSettings
@@ -100,30 +100,30 @@ def settings_table(groups: str, names: str | None) -> str:
         if group.strip() not in GROUPS:
             raise PluginError(f"unknown settings {group.strip()!r}; allowed: {', '.join(GROUPS)}")
         declared |= GROUPS[group.strip()].declared()
-    listed = list(declared) if names is None else names.split()
+    by_panel = sorted(declared, key=lambda name: declared[name].panel == EDGES)  # as in the help
+    listed = by_panel if names is None else names.split()
     if not set(listed) <= set(declared):
         raise PluginError(f"{groups} has no {', '.join(set(listed) - set(declared))}")
-    on_command_line = "EstimatorSettings" not in groups  # which has arguments only
     rows = []
     for name in listed:
         p = declared[name]
+        options = [] if "EstimatorSettings" in groups else _options(p)  # it has arguments only
+        shown = "<br>".join(f'<code class="option">{text}</code>' for text in [name, *options])
         default = p.shown_default if p.default_text else f"`{_literal(p.default)}`"
-        row = [f"`{name}`", _options(p), default, _allowed(p), p.help]
-        rows.append(row if on_command_line else [row[0], *row[2:]])
-    heading = ["Name", "Command line", "Default", "Allowed values", "Meaning"]
-    return table(heading if on_command_line else [heading[0], *heading[2:]], rows)
+        rows.append([shown, p.help.replace("<", "&lt;"), default, _allowed(p)])
+    return table(["Name", "Meaning", "Default", "Allowed values"], rows)
 
 
 def _literal(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _options(p: Parameter) -> str:
+def _options(p: Parameter) -> list[str]:
     """The command-line option of a setting, with its short form or its opposite."""
     if not p.option:
-        return ""
+        return []
     names = (p.flag or f"--{p.name.replace('_', '-')}").split("/")
-    return ", ".join(f"`{name}`" for name in [*names, *([p.short] if p.short else [])])
+    return [f"{names[0]}, {p.short}"] if p.short else names
 
 
 def _allowed(p: Parameter) -> str:
