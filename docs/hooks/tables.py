@@ -12,6 +12,7 @@ or a help text is written once, beside the code that uses it. A page asks for a 
 
 from __future__ import annotations
 
+import html
 import re
 from typing import TYPE_CHECKING
 
@@ -110,7 +111,8 @@ def settings_table(groups: str, names: str | None) -> str:
         options = [] if "EstimatorSettings" in groups else _options(p)  # it has arguments only
         shown = "<br>".join(f'<code class="option">{text}</code>' for text in [name, *options])
         default = p.shown_default if p.default_text else f"`{_literal(p.default)}`"
-        rows.append([shown, p.help.replace("<", "&lt;"), default, _allowed(p)])
+        meaning = f'<span class="meaning">{html.escape(p.help, quote=False)}</span>'
+        rows.append([shown, meaning, default, _allowed(p)])
     return table(["Name", "Meaning", "Default", "Allowed values"], rows)
 
 
