@@ -74,7 +74,7 @@ def train(
     form, features, training, parameters = split_options(
         options, DocumentFormat, DocumentFeatures, TrainingSettings, also=parameter_names()
     )
-    given = given_parameters(training.get("algorithm"), parameters)
+    algorithm_parameters = given_parameters(training.get("algorithm"), parameters)
     DocumentFeatures(**features).check()
     check_files({"--model": model, "--log": log}, {"TRAIN": data, "--dev": dev})
     begin = time.perf_counter()
@@ -93,7 +93,12 @@ def train(
     )
     train_and_save(
         lambda callbacks: DocumentClassifier.train(
-            documents, dev=held_out, callbacks=callbacks, **features, **training, **given
+            documents,
+            dev=held_out,
+            callbacks=callbacks,
+            **features,
+            **training,
+            **algorithm_parameters,
         ),
         model,
         log=log,

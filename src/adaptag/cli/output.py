@@ -28,11 +28,11 @@ def output_stream(path: Path | None) -> Iterator[IO[bytes]]:
             yield standard
             standard.flush()
             return
-        whole = io.BufferedWriter(standard)  # a raw stream may write only a part at a time
+        buffered = io.BufferedWriter(standard)  # a raw stream may write only a part at a time
         try:
-            yield whole
+            yield buffered
         finally:
-            whole.detach()
+            buffered.detach()
     else:
         with replace_file(path) as file:
             yield file

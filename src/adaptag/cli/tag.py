@@ -86,8 +86,8 @@ def _tag_part(
     if not marginals:
         return corpus.with_label(labels, model.labels)
     table = model.marginals_corpus(corpus, legal)
-    chosen = table[range(len(labels)), labels]
-    return corpus.with_label(labels, model.labels, chosen)
+    probabilities = table[range(len(labels)), labels]
+    return corpus.with_label(labels, model.labels, probabilities)
 
 
 def _n_best_blocks(

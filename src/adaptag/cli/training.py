@@ -50,8 +50,8 @@ def check_files(
     """Refuse outputs that cannot be written, or that are inputs too, before anything is read."""
     from adaptag.storage.files import check_outputs
 
-    read = {name: path for name, path in inputs.items() if path is not None and str(path) != "-"}
-    check_outputs(outputs, read)
+    files = {name: path for name, path in inputs.items() if path is not None and str(path) != "-"}
+    check_outputs(outputs, files)
 
 
 def train_and_save(
@@ -88,8 +88,8 @@ def train_and_save(
                 record = provenance(trained)
                 log_end(callbacks, {"seconds": seconds, **record, "model": str(model)})
         except KeyboardInterrupt:
-            kept = f"{model} is unchanged" if model.exists() else "no model was saved"
-            say(f"interrupted before the first pass was finished: {kept}")
+            outcome = f"{model} is unchanged" if model.exists() else "no model was saved"
+            say(f"interrupted before the first pass was finished: {outcome}")
             raise typer.Exit(INTERRUPTED) from None
         show_outcome(record)
         size = model.stat().st_size / 1e6

@@ -85,10 +85,10 @@ class _Reader:
     def _warn_of_docstart(self, data: bytes, first_line: int) -> None:
         """Say once that lines between documents are taken for sentences."""
         skipped = self.warned or self.format.skip_docstart
-        found = None if skipped or DOCSTART not in data else DOCSTART_LINE.search(data)
-        if found:
+        docstart = None if skipped or DOCSTART not in data else DOCSTART_LINE.search(data)
+        if docstart:
             self.warned = True
-            line = first_line + data.count(b"\n", 0, found.start())
+            line = first_line + data.count(b"\n", 0, docstart.start())
             warnings.warn(
                 f"{self.name}:{line}: -DOCSTART- is read as a token; --skip-docstart, or "
                 "ColumnFormat(skip_docstart=True), skips such lines",
@@ -140,24 +140,24 @@ class ColumnCorpus:
         A pipe is read as it comes in. With ``follow`` the end of the file is not the end: it waits
         for more to be written.
         """
-        reader, rest, found = _Reader(shown(path), format), b"", False
+        reader, pending, any_sentence = _Reader(shown(path), format), b"", False
         with open_bytes(path) as file:
             while True:
                 block = file.read1(size) if hasattr(file, "read1") else file.read(size)
                 if not block and follow:
                     time.sleep(WAIT)
                     continue
-                rest += block
-                end = _last_blank_line(rest) if block else len(rest)
+                pending += block
+                end = _last_blank_line(pending) if block else len(pending)
                 if end > 0:
-                    corpus = reader.read(rest[:end])
-                    rest = rest[end:]
-                    found = found or len(corpus) > 0
+                    corpus = reader.read(pending[:end])
+                    pending = pending[end:]
+                    any_sentence = any_sentence or len(corpus) > 0
                     if len(corpus) > 0:
                         yield corpus
                 if not block:
                     break
-        if not found:
+        if not any_sentence:
             raise CorpusError(f"{shown(path)}:1: no sentence found; the file is empty")
 
     @classmethod

@@ -54,8 +54,8 @@ class GivenLabels:
 
     def number(self, known: Sequence[str] = ()) -> tuple[NDArray[np.int32], list[str]]:
         """Number the labels; names not in ``known`` are added behind it."""
-        seen = [self.names[number] for number in _in_order(self.ids)]
-        names = list(dict.fromkeys([*known, *seen]))
+        occurring = [self.names[number] for number in _in_order(self.ids)]
+        names = list(dict.fromkeys([*known, *occurring]))
         numbers = {name: number for number, name in enumerate(names)}
         table = np.array([*(numbers.get(name, 0) for name in self.names), NO_LABEL], np.int32)
         return table[self.ids], names
@@ -91,14 +91,14 @@ def number_sequences(
         before = len(ids)
         if isinstance(sequence, str) or not isinstance(sequence, Iterable):
             raise CorpusError(
-                f"labels of sentence {n}: {_found(sequence)}; allowed: a list of labels"
+                f"labels of sentence {n}: {_shown(sequence)}; allowed: a list of labels"
             )
         for label in sequence:
             number = numbers.get(label) if isinstance(label, (str, NoneType)) else None
             if number is None:
                 if not isinstance(label, str):
                     raise CorpusError(
-                        f"labels of sentence {n}: {_found(label)}; allowed: a string, or None "
+                        f"labels of sentence {n}: {_shown(label)}; allowed: a string, or None "
                         "where the label is not known"
                     )
                 number = numbers[str(label)] = len(numbers) - 1
@@ -112,7 +112,7 @@ def number_sequences(
     return np.array(ids, np.int32), [name for name in numbers if name is not None]
 
 
-def _found(value: object) -> str:
+def _shown(value: object) -> str:
     """What was found in place of labels, for a message."""
     return f"{value!r} of type {type(value).__name__}"
 
@@ -141,10 +141,10 @@ def check_transitions(
         names: The names of the labels, Y of them.
     """
     outside = len(names)
-    whole = np.insert(codes, offsets, outside)  # [T + N + 1]
+    padded = np.insert(codes, offsets, outside)  # [T + N + 1]
     borders = offsets + np.arange(len(offsets))
-    known = np.flatnonzero(whole != NO_LABEL)
-    before, after, steps = whole[known[:-1]], whole[known[1:]], np.diff(known)
+    known = np.flatnonzero(padded != NO_LABEL)
+    before, after, steps = padded[known[:-1]], padded[known[1:]], np.diff(known)
     reached = legal.astype(bool)  # in so many steps
     reached[outside, outside] = True  # an empty sequence
     for n in range(1, int(steps.max(initial=0)) + 1):

@@ -13,10 +13,10 @@ __all__ = ["items_of"]
 
 
 def items_of(
-    offsets: NDArray[np.int64], chosen: NDArray[np.int64]
+    offsets: NDArray[np.int64], groups: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Number all items of the chosen groups, and give the offsets of the groups among them."""
-    lengths = np.diff(offsets)[chosen]
+    lengths = np.diff(offsets)[groups]
     ends = np.concatenate([[0], np.cumsum(lengths)])
-    items = np.arange(ends[-1]) + np.repeat(offsets[chosen] - ends[:-1], lengths)
+    items = np.arange(ends[-1]) + np.repeat(offsets[groups] - ends[:-1], lengths)
     return items, ends

@@ -98,16 +98,16 @@ class SegmentedCorpus:
 
     def texts(self) -> list[str]:
         """The sentences without spaces."""
-        whole = _text(self.codes)
+        text = _text(self.codes)
         bounds = self.sentences.tolist()
-        return [whole[a:b] for a, b in itertools.pairwise(bounds)]
+        return [text[a:b] for a, b in itertools.pairwise(bounds)]
 
     def words(self) -> list[list[str]]:
         """The words of every sentence."""
-        whole = _text(self.codes)
+        text = _text(self.codes)
         begins = np.flatnonzero(self.starts)
-        ends = np.append(begins, len(whole))[1:].tolist()
-        all_words = [whole[a:b] for a, b in zip(begins.tolist(), ends, strict=True)]
+        ends = np.append(begins, len(text))[1:].tolist()
+        all_words = [text[a:b] for a, b in zip(begins.tolist(), ends, strict=True)]
         bounds = np.searchsorted(begins, self.sentences).tolist()
         return [all_words[a:b] for a, b in itertools.pairwise(bounds)]
 

@@ -75,9 +75,9 @@ def legal_transitions(
     if not isinstance(legal, str):
         _allow_pairs(table, legal, names)
     elif legal == SEEN:
-        whole = np.insert(codes, offsets, outside)
-        known = (whole[:-1] != NO_LABEL) & (whole[1:] != NO_LABEL)
-        table[whole[:-1][known], whole[1:][known]] = 1
+        padded = np.insert(codes, offsets, outside)
+        known = (padded[:-1] != NO_LABEL) & (padded[1:] != NO_LABEL)
+        table[padded[:-1][known], padded[1:][known]] = 1
     elif legal in (AUTO, *SCHEMES):
         scheme = LabelScheme().count(names, codes, offsets).name(names)
         table = scheme_transitions(legal, names, scheme)

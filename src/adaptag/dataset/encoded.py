@@ -123,12 +123,12 @@ class Dataset(Examples):
     @classmethod
     def build(cls, corpus: Corpus, settings: FeatureSettings | None = None) -> Dataset:
         """Encode training data; the index is built from it, or is a hashed one."""
-        chosen = settings or FeatureSettings()
+        settings = settings or FeatureSettings()
         labels, names = corpus.number_labels()
         if not names:
             raise CorpusError(f"{corpus.name}: no label is known; allowed: some that are")
-        index, encoded = FeatureIndex.build(corpus, chosen)
-        return cls(index, encoded, labels, tuple(names), chosen.record())
+        index, encoded = FeatureIndex.build(corpus, settings)
+        return cls(index, encoded, labels, tuple(names), settings.record())
 
     @classmethod
     def grow(
@@ -142,11 +142,11 @@ class Dataset(Examples):
 
         The cut-offs are those of new features; see ``FeatureIndex.grow``.
         """
-        chosen = (settings or FeatureSettings()).check()
+        settings = (settings or FeatureSettings()).check()
         index.check(corpus, labelled=True)
         labels, names = corpus.number_labels(label_names)
-        grown, encoded = index.grow(corpus, chosen)
-        return cls(grown, encoded, labels, tuple(names), chosen.record())
+        grown, encoded = index.grow(corpus, settings)
+        return cls(grown, encoded, labels, tuple(names), settings.record())
 
     @classmethod
     def encode(cls, corpus: Corpus, index: FeatureIndex, label_names: Sequence[str]) -> Dataset:
@@ -157,8 +157,8 @@ class Dataset(Examples):
 
     def extends(self, index: FeatureIndex, label_names: Sequence[str]) -> bool:
         """Whether these labels and features are those given, then new ones."""
-        known = self.label_names[: len(label_names)] == tuple(label_names)
-        return known and self.index.extends(index)
+        same_labels = self.label_names[: len(label_names)] == tuple(label_names)
+        return same_labels and self.index.extends(index)
 
     def save(self, path: PathLike) -> None:
         """Write the dataset to a file that ``load`` maps into memory."""

@@ -97,8 +97,10 @@ def merge_equal(
 
 def _unsigned(indices: NDArray[Any]) -> NDArray[np.uint32]:
     """Column numbers as the core wants them; those of 32 bits are not copied."""
-    whole = np.ascontiguousarray(indices)
-    return whole.view(np.uint32) if whole.dtype == np.int32 else whole.astype(np.uint32)
+    contiguous = np.ascontiguousarray(indices)
+    return (
+        contiguous.view(np.uint32) if contiguous.dtype == np.int32 else contiguous.astype(np.uint32)
+    )
 
 
 def _csr(matrix: Any) -> sparse.csr_matrix:

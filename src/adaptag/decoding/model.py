@@ -192,8 +192,10 @@ class Model(LinearChain[FeatureIndex]):
         if len(labels) != len(encoded.positions) - 1:
             raise ParameterError(f"{len(labels)} labels for {len(encoded.positions) - 1} tokens")
         ids = np.array([numbers[label] for label in labels], np.int32)
-        found = self._decoder.log_probabilities(self._data(encoded, ids), self._legal(legal))
-        return float(np.exp(found[0]))
+        log_probabilities = self._decoder.log_probabilities(
+            self._data(encoded, ids), self._legal(legal)
+        )
+        return float(np.exp(log_probabilities[0]))
 
     @_refusals_are_errors
     def nbest(
@@ -362,12 +364,12 @@ class Model(LinearChain[FeatureIndex]):
         sentence = np.searchsorted(encoded.sentences, first, side="right") - 1
         begin = encoded.sentences[sentence]
         rows = np.stack([sentence, first - begin, end - 1 - begin, kind], axis=1)
-        found: list[list[Segment]] = [[] for _ in range(len(encoded.sentences) - 1)]
+        segments: list[list[Segment]] = [[] for _ in range(len(encoded.sentences) - 1)]
         for (n, a, b, k), p in zip(
             rows.tolist(), self._segment_probabilities(data, rows, legal).tolist(), strict=True
         ):
-            found[n].append(Segment(a, b, self.scheme.types[k], p))
-        return found
+            segments[n].append(Segment(a, b, self.scheme.types[k], p))
+        return segments
 
     def _segment_probabilities(
         self, data: core.Dataset, rows: NDArray[np.int64], legal: str | None

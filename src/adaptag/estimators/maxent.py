@@ -86,9 +86,9 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
         start = self._start(classes, X.shape[1])
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
-        kept = np.flatnonzero(weights)
-        if len(kept) < len(weights):
-            X, codes, weights = X[kept], codes[kept], weights[kept]
+        weighted = np.flatnonzero(weights)
+        if len(weighted) < len(weights):
+            X, codes, weights = X[weighted], codes[weighted], weights[weighted]
         self.classes_ = classes
         settings = self.training_settings(TrainingSettings, seed)
         scorer = None

@@ -100,10 +100,10 @@ def chunk_f1_score(y_true: Labels, y_pred: Labels) -> float:
     pairs = [pair for pair in zip(y_true, y_pred, strict=True) if None not in pair[0]]
     gold: Any = [truth for truth, _ in pairs]
     predicted: Any = [guess for _, guess in pairs]
-    found = evaluate_sequences(gold, predicted)
-    if found.chunks is None and set(found.by_type) - {"O"}:
+    evaluation = evaluate_sequences(gold, predicted)
+    if evaluation.chunks is None and set(evaluation.by_type) - {"O"}:
         raise AdaptagError("the labels are no chunks (B-X, I-X, …); see flat_f1_score")
-    return 0.0 if found.chunks is None else found.chunks.f1 / 100
+    return 0.0 if evaluation.chunks is None else evaluation.chunks.f1 / 100
 
 
 def _check(y_true: Labels, y_pred: Labels) -> None:

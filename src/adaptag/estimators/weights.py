@@ -53,8 +53,8 @@ def weighted_sequences(
     if sample_weight is None:
         return X, y, None
     weights = checked_weights(sample_weight, len(X))
-    kept = np.flatnonzero(weights).tolist()
-    return [X[i] for i in kept], [y[i] for i in kept], weights[kept]
+    selected = np.flatnonzero(weights).tolist()
+    return [X[i] for i in selected], [y[i] for i in selected], weights[selected]
 
 
 def with_class_weights(
@@ -100,7 +100,7 @@ def _class_weights(
         raise ParameterError(
             f"class_weight is {class_weight!r}; allowed: a dictionary, or {BALANCED!r}"
         )
-    found = np.array([class_weight.get(name, 1.0) for name in names], np.float64)
-    if not (np.isfinite(found).all() and (found >= 0).all()):
+    weights = np.array([class_weight.get(name, 1.0) for name in names], np.float64)
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ParameterError("a class_weight is negative or not finite; allowed: 0 or more")
-    return found
+    return weights

@@ -110,9 +110,9 @@ def class_table(score: ClassificationScore) -> Table:
         result.add_column(heading, justify="right", style="bold" if heading == "F1" else "")
     scores = score.by_class
     for name in score.labels[:MOST_CLASSES]:
-        one = scores[name]
-        rates = (one.precision, one.recall, one.f1)
-        result.add_row(Text(name), *(f"{rate:.2f}" for rate in rates), f"{one.gold:,}")
+        class_score = scores[name]
+        rates = (class_score.precision, class_score.recall, class_score.f1)
+        result.add_row(Text(name), *(f"{rate:.2f}" for rate in rates), f"{class_score.gold:,}")
     result.add_section()
     n = max(1, len(scores))
     means = (sum(getattr(s, rate) for s in scores.values()) / n for rate in ("precision", "recall"))

@@ -138,11 +138,11 @@ class State:
             jobs = [JobResult.from_dict(fields) for fields in content[1:]]
         except (IndexError, KeyError, TypeError, ValueError):
             raise FileError(f"{where}: not the state of a search, or damaged") from None
-        for name, ours in self._search.items() if jobs else ():  # nothing done: nothing lost
-            if saved.get(name) != ours:
+        for name, value in self._search.items() if jobs else ():  # nothing done: nothing lost
+            if saved.get(name) != value:
                 raise ParameterError(
                     f"{where}: the state of another search: {name} is {_short(saved.get(name))} "
-                    f"there, {_short(ours)} here; name another file, or start over "
+                    f"there, {_short(value)} here; name another file, or start over "
                     "(restart, --restart)"
                 )
         self.done = {job.key: job for job in jobs}

@@ -197,9 +197,9 @@ class Tagging(Task):
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Self:
         """Take the settings and, as ``format``, how files are written."""
-        given = dict(options)
-        written = given.pop("format", None)
-        return replace(super().from_options(given), format=written)
+        settings = dict(options)
+        file_format = settings.pop("format", None)
+        return replace(super().from_options(settings), format=file_format)
 
     def read(self, data: Any) -> Any:
         """Read text or sentences; a dataset has features of all its sentences already."""
@@ -280,10 +280,10 @@ def tagging_problem(
         settings: The metric, and the transitions that are ruled out.
         feature_settings: How the features were made, for reports.
     """
-    chosen = settings or TaggingSettings()
-    chunked = _metric(chosen, train.label_names) == "F1"
+    training = settings or TaggingSettings()
+    chunked = _metric(training, train.label_names) == "F1"
     return Problem(
-        (_tagging_part(train, test, chosen),),
+        (_tagging_part(train, test, training),),
         "chunk F1" if chunked else "token accuracy",
         Data(names[0], len(train), train.n_tokens),
         Data(names[1], len(test), test.n_tokens),
@@ -417,8 +417,8 @@ class Classification(Task):
             every = np.ones_like(right)
             return np.stack([right, every, every], axis=1).astype(np.int64)
 
-        written = {**classifier.format.record(), "normalise": classifier.scaling.normalise}
-        return Part(job.examples, counts), written
+        format_settings = {**classifier.format.record(), "normalise": classifier.scaling.normalise}
+        return Part(job.examples, counts), format_settings
 
     def problem(self, train: Any, test: Any) -> Problem:
         """Read both in the same format, and encode them."""
@@ -428,8 +428,8 @@ class Classification(Task):
             Data(_name(data), len(corpus), len(corpus.corpus.values), "documents", "features")
             for data, corpus in zip((train, test), corpora, strict=True)
         )
-        part, written = self._part(*corpora, {})
-        features = self.shown({**self.record(), **written})
+        part, format_settings = self._part(*corpora, {})
+        features = self.shown({**self.record(), **format_settings})
         return Problem((part,), "accuracy", first, second, features)
 
 

@@ -108,14 +108,14 @@ class FeatureIndex:
             settings: Which features there are.
             labelled: Whether the last column holds the labels, unless they are given beside it.
         """
-        chosen = (settings or FeatureSettings()).check()
-        template = template_for(corpus, chosen, labelled=labelled)
+        settings = (settings or FeatureSettings()).check()
+        template = template_for(corpus, settings, labelled=labelled)
         columns = feature_columns(corpus, labelled=labelled)
-        if chosen.hash_bits is not None:
-            index = cls.hashed(template, chosen.hash_bits, columns)
+        if settings.hash_bits is not None:
+            index = cls.hashed(template, settings.hash_bits, columns)
             return index, index.encode(corpus, labelled=labelled)
         builder = core.IndexBuilder(template.program())
-        return cls._finish(builder, corpus, template, columns, chosen)
+        return cls._finish(builder, corpus, template, columns, settings)
 
     def grow(
         self,
@@ -187,14 +187,16 @@ class FeatureIndex:
             return False
         if self.is_hashed:
             return self.n_of_kind == other.n_of_kind
-        ours, theirs = self.tensors, other.tensors
-        n_bytes = len(theirs["vocabulary_bytes"])
-        same = bool((ours["vocabulary_bytes"][:n_bytes] == theirs["vocabulary_bytes"]).all())
-        our_begin = their_begin = 0
-        for n_ours, n_theirs in zip(self.n_of_kind, other.n_of_kind, strict=True):
-            our_keys = ours["keys"][our_begin : our_begin + n_ours][:n_theirs]
-            same &= np.array_equal(our_keys, theirs["keys"][their_begin : their_begin + n_theirs])
-            our_begin, their_begin = our_begin + n_ours, their_begin + n_theirs
+        tensors, other_tensors = self.tensors, other.tensors
+        n_bytes = len(other_tensors["vocabulary_bytes"])
+        same = bool(
+            (tensors["vocabulary_bytes"][:n_bytes] == other_tensors["vocabulary_bytes"]).all()
+        )
+        begin = other_begin = 0
+        for n, n_other in zip(self.n_of_kind, other.n_of_kind, strict=True):
+            keys = tensors["keys"][begin : begin + n][:n_other]
+            same &= np.array_equal(keys, other_tensors["keys"][other_begin : other_begin + n_other])
+            begin, other_begin = begin + n, other_begin + n_other
         return same
 
     @property

@@ -141,8 +141,8 @@ class Template:
     @property
     def skeletons(self) -> list[str]:
         """Texts with holes, numbered; attributes are number 0 where there are any."""
-        found = {line.skeleton: None for line in self.lines}
-        return ["%x[]"] * self.attributes + list(found)
+        skeletons = {line.skeleton: None for line in self.lines}
+        return ["%x[]"] * self.attributes + list(skeletons)
 
     @property
     def n_columns(self) -> int:
@@ -181,8 +181,8 @@ class Template:
     @staticmethod
     def fill(skeleton: str, tokens: Sequence[str]) -> str:
         """Name a feature: the skeleton with its holes filled."""
-        rest = iter(tokens)
-        return re.sub(r"%[a-z]+\d*\[\]", lambda _: next(rest), skeleton)
+        remaining = iter(tokens)
+        return re.sub(r"%[a-z]+\d*\[\]", lambda _: next(remaining), skeleton)
 
     def _parse(self, number: int, text: str) -> Line:
         def fail(column: int, message: str) -> TemplateError:

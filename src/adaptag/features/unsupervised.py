@@ -70,17 +70,17 @@ class StringTable:
             For each length n, int64 ``[T - n + 1]``, or ``[0]`` if there are fewer tokens.
         """
         text = _characters(tokens)
-        for known, found in self._last[:1]:
-            if known == text:
-                return found
+        for last_text, numbers in self._last[:1]:
+            if last_text == text:
+                return numbers
         single = _find(self.characters, _codes(text))
-        found = [single]
+        numbers = [single]
         for n, keys in enumerate(self.keys, 1):
-            first, last = found[-1][:-1], single[n:]
-            wanted = first * len(self.characters) + last  # below 0, as no key, if the first is -1
-            found.append(_find(keys, np.where(last < 0, -1, wanted)))
-        self._last[:] = [(text, found)]
-        return found
+            first, last = numbers[-1][:-1], single[n:]
+            candidates = first * len(self.characters) + last  # negative if the first is -1
+            numbers.append(_find(keys, np.where(last < 0, -1, candidates)))
+        self._last[:] = [(text, numbers)]
+        return numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -214,10 +214,10 @@ class AccessorVariety:
     def _varieties(self, tokens: Sequence[str], length: int) -> Counts:
         numbers = self.table.strings.numbers(tokens)[length - 1]
         known = numbers >= 0
-        found = np.zeros(len(numbers), np.int32)
+        varieties = np.zeros(len(numbers), np.int32)
         table = self.table.left if self.side == "left" else self.table.right
-        found[known] = table[length - 1][numbers[known]]
-        return found
+        varieties[known] = table[length - 1][numbers[known]]
+        return varieties
 
 
 @dataclass(frozen=True, eq=False)
@@ -368,8 +368,8 @@ class _RawText:
         for n in range(1, longest + 1):
             fits = self.room[at] >= n
             at, ids = at[fits], ids[fits]
-            wanted = ids * n_characters + self.codes[at + n - 1]
-            keys, first, ids = np.unique(wanted, return_index=True, return_inverse=True)
+            all_keys = ids * n_characters + self.codes[at + n - 1]
+            keys, first, ids = np.unique(all_keys, return_index=True, return_inverse=True)
             yield _Level(keys, at[first], at, ids)
 
 
@@ -392,13 +392,13 @@ def _codes(text: str) -> NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint32)
 
 
-def _find(known: NDArray[np.generic], wanted: NDArray[np.generic]) -> Numbers:
+def _find(values: NDArray[np.generic], searched: NDArray[np.generic]) -> Numbers:
     """Where wanted things are in a rising array, int64; -1: nowhere."""
-    if not len(known):
-        return np.full(len(wanted), -1)
-    places = np.searchsorted(known, wanted)
-    places[places == len(known)] = 0
-    return np.where(known[places] == wanted, places, -1)
+    if not len(values):
+        return np.full(len(searched), -1)
+    places = np.searchsorted(values, searched)
+    places[places == len(values)] = 0
+    return np.where(values[places] == searched, places, -1)
 
 
 def _check(name: str, value: int, least: int, most: int) -> None:

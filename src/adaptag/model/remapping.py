@@ -69,8 +69,8 @@ def _remap_rows(
     """Move the state of each predicate, which has the same number of bytes everywhere."""
     if not len(array):
         return np.zeros(0, np.uint8)
-    size, rest = divmod(len(array), old_layout.n_predicates)
-    if rest:
+    size, remainder = divmod(len(array), old_layout.n_predicates)
+    if remainder:
         raise ParameterError("the state does not fit the number of features")
     remapped = np.zeros(new_layout.n_predicates * size, np.uint8)
     old_begin = new_begin = 0

@@ -78,8 +78,8 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
     @classmethod
     def from_model(cls, model: Chain, **arguments: Any) -> Segmenter:
         """Put a segmenter around a trained chain; the arguments are those of the class."""
-        given = {**model.index.features.record(), **arguments}
-        segmenter = cls(**given)
+        settings = {**model.index.features.record(), **arguments}
+        segmenter = cls(**settings)
         segmenter._set_model(model)
         return segmenter
 
@@ -251,10 +251,10 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
             The first character of every text, then T, int64 ``[N + 1]``; 1 where a word begins,
             uint8 ``[T]``; there the word's probability, float32 ``[T]``.
         """
-        chosen = self.dictionary.native if extra is None else extra
+        dictionary = self.dictionary.native if extra is None else extra
         n = _threads(threads)
         with _refusals():
-            return self._native.marks(texts, chosen, n)
+            return self._native.marks(texts, dictionary, n)
 
     def _cut(self, texts: Sequence[str], threads: int | None) -> list[list[str]]:
         n = _threads(threads)
@@ -311,10 +311,10 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         *groups, parameters = split_options(
             options, SegmenterSettings, CharacterFeatures, TrainingSettings, also=parameter_names()
         )
-        given = {name: value for group in groups for name, value in group.items()}
+        arguments = {name: value for group in groups for name, value in group.items()}
         if parameters:
-            given["parameters"] = {**(given.get("parameters") or {}), **parameters}
-        return cls(**given).fit(data, words, dev=dev, callbacks=callbacks)
+            arguments["parameters"] = {**(arguments.get("parameters") or {}), **parameters}
+        return cls(**arguments).fit(data, words, dev=dev, callbacks=callbacks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments, and the safe bytes of the file where it is trained."""
@@ -430,7 +430,7 @@ def _arguments() -> list[str]:
     return [item.name for item in fields(Segmenter)]
 
 
-def _threads(wanted: int | None) -> int:
-    if wanted is not None and wanted < 1:
-        raise ParameterError(f"threads is {wanted}; allowed: 1 or more")
-    return wanted or cores()
+def _threads(requested: int | None) -> int:
+    if requested is not None and requested < 1:
+        raise ParameterError(f"threads is {requested}; allowed: 1 or more")
+    return requested or cores()

@@ -133,15 +133,15 @@ def check_outputs(
         outputs: The files to write, by the name of the option that gives each; None: not given.
         inputs: The files to read, likewise.
     """
-    taken = {Path(path).resolve(): name for name, path in inputs.items() if path is not None}
+    used = {Path(path).resolve(): name for name, path in inputs.items() if path is not None}
     for name, path in outputs.items():
         if path is None:
             continue
         target = Path(path).resolve()
-        if target in taken and (target.is_file() or not target.exists()):
+        if target in used and (target.is_file() or not target.exists()):
             raise FileError(
-                f"{shown(path)}: {name} and {taken[target]} are the same file; "
+                f"{shown(path)}: {name} and {used[target]} are the same file; "
                 f"choose another file for {name}"
             )
-        taken[target] = name
+        used[target] = name
         check_writable(path)

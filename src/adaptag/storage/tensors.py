@@ -115,7 +115,7 @@ def tensors_from_buffer(
     try:
         entries = json.loads(data[8:start].tobytes())
         metadata = entries.pop("__metadata__")
-        found = metadata["kind"]
+        actual_kind = metadata["kind"]
         header: dict[str, Any] = json.loads(metadata["header"])
         views = {key: _view(data[start:], entry) for key, entry in entries.items()}
         del views[CHECKSUM]
@@ -128,8 +128,8 @@ def tensors_from_buffer(
         RecursionError,
     ) as error:
         raise ModelError(f"{name}: the header is malformed: {error}") from None
-    if found != kind:
-        raise ModelError(f"{name}: holds an adaptag {found}; expected an adaptag {kind}")
+    if actual_kind != kind:
+        raise ModelError(f"{name}: holds an adaptag {actual_kind}; expected an adaptag {kind}")
     if (
         max((entry["data_offsets"][1] for entry in entries.values()), default=0)
         != len(data) - start

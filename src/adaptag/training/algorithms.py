@@ -53,7 +53,7 @@ OWLQN = Algorithm(
 def algorithms() -> dict[str, Algorithm]:
     """All algorithms by name."""
     online = [_from_core(declaration) for declaration in core.algorithms()]
-    return {found.name: found for found in (*online, LBFGS, OWLQN)}
+    return {algorithm.name: algorithm for algorithm in (*online, LBFGS, OWLQN)}
 
 
 def algorithm(name: str) -> Algorithm:

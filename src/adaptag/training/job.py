@@ -130,7 +130,7 @@ class TrainingJob(Generic[M]):
         """
         with Interrupts() as interrupts:
             run = _Run(self, interrupts)
-            run.batch() if not run.chosen.online else run.online()
+            run.batch() if not run.algorithm.online else run.online()
         self.result = run.result
         return self.build(self.result.weights, {**self.record, **self.result.record()})
 
@@ -148,20 +148,22 @@ class _Run:
                 seed=resume.seed,
             )
         self.job, self.interrupts, self.settings = job, interrupts, settings
-        self.examples, self.chosen = job.examples, settings.chosen
-        if resume is not None and not self.chosen.online:
-            raise ParameterError(f"{self.chosen.name} keeps no state for a checkpoint")
-        self.passes = settings.passes or self.chosen.passes
+        self.examples, self.algorithm = job.examples, settings.chosen
+        if resume is not None and not self.algorithm.online:
+            raise ParameterError(f"{self.algorithm.name} keeps no state for a checkpoint")
+        self.passes = settings.passes or self.algorithm.passes
         values = settings.values()
         if values.get("rate") == AUTO:
-            values["rate"] = calibrate(self.examples, self.chosen, values, settings.seed, job.start)
+            values["rate"] = calibrate(
+                self.examples, self.algorithm, values, settings.seed, job.start
+            )
         self.callbacks = [*job.callbacks, *settings.rules(scored=job.scorer is not None)]
-        self.result = Result(self.chosen.name, np.empty(0, np.float32), values, settings.seed)
+        self.result = Result(self.algorithm.name, np.empty(0, np.float32), values, settings.seed)
         self.best_weights: Weights | None = None
 
     def online(self) -> None:
         """Train with an online algorithm."""
-        trainer = Trainer(self.examples, self.chosen, self.result.parameters)
+        trainer = Trainer(self.examples, self.algorithm, self.result.parameters)
         resume = self.job.resume
         if resume is not None:
             resume.restore(trainer, self.examples)
@@ -174,10 +176,10 @@ class _Run:
             callback.on_start(self.passes, len(self.examples))
         try:
             for number, order in enumerate(self._orders(done), 1):
-                rest, finished = order[finished:], 0
-                loss, correct, tokens, seconds = self._pass(trainer, rest)
+                remaining, finished = order[finished:], 0
+                loss, correct, tokens, seconds = self._pass(trainer, remaining)
                 # Nothing is left of a pass that was interrupted while it was scored.
-                mean, share = loss / max(1, len(rest)), 100 * correct / max(1, tokens)
+                mean, share = loss / max(1, len(remaining)), 100 * correct / max(1, tokens)
                 report = PassReport(done + number, seconds, mean, share)
                 if self.report(report, trainer.current_weights):
                     self.result.stopped = "callback"
@@ -187,7 +189,7 @@ class _Run:
             self._interrupted()
         self.finish(trainer.current_weights())
         self.result.make_checkpoint = lambda: Checkpoint(
-            self.chosen.name,
+            self.algorithm.name,
             self.result.parameters,
             self.result.seed,
             self.result.history,
@@ -248,7 +250,7 @@ class _Run:
             began = time.perf_counter()
             return stop
 
-        module, name = self.chosen.minimise.split(":")
+        module, name = self.algorithm.minimise.split(":")
         minimise = getattr(importlib.import_module(module), name)
         parameters = {name: float(value) for name, value in self.result.parameters.items()}
         x = weights.astype(np.float64)
@@ -284,7 +286,7 @@ class _Run:
         history, scorer = self.result.history, self.job.scorer
         if not math.isfinite(report.loss):
             what = f"the loss of pass {report.number} is {report.loss}"
-            raise divergence(self.chosen.name, self.result.parameters, what)
+            raise divergence(self.algorithm.name, self.result.parameters, what)
         if scorer is not None:
             current = weights()
             self._check_finite(current)
@@ -314,4 +316,4 @@ class _Run:
 
     def _check_finite(self, weights: Weights) -> None:
         if not np.isfinite(weights).all():
-            raise divergence(self.chosen.name, self.result.parameters, "a weight is not finite")
+            raise divergence(self.algorithm.name, self.result.parameters, "a weight is not finite")

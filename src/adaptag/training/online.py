@@ -41,7 +41,7 @@ class Trainer:
     def __init__(
         self,
         dataset: Examples,
-        chosen: Algorithm,
+        algorithm: Algorithm,
         parameters: Mapping[str, Value],
         *,
         pass_size: int | None = None,
@@ -50,35 +50,35 @@ class Trainer:
 
         Args:
             dataset: The training data, or the first part of it.
-            chosen: The algorithm.
+            algorithm: The algorithm.
             parameters: The parameters that differ from their defaults.
             pass_size: The number of sentences in a pass, for regularisation and schedules; by
                 default that of the dataset.
         """
         layout = dataset.layout
-        self.algorithm = chosen.name
-        self.parameters = chosen.values(parameters)
+        self.algorithm = algorithm.name
+        self.parameters = algorithm.values(parameters)
         self.weights = aligned_zeros(layout.n_weights)
-        names = [chosen.per_weight_state] if chosen.per_weight_state else []
+        names = [algorithm.per_weight_state] if algorithm.per_weight_state else []
         self.per_weight_state = {name: aligned_zeros(layout.n_weights) for name in names}
-        self.row_state = np.zeros(layout.n_predicates, np.dtype(list(chosen.row_state)))
-        self.run_state = np.zeros(1, np.dtype(list(chosen.run_state)))
+        self.row_state = np.zeros(layout.n_predicates, np.dtype(list(algorithm.row_state)))
+        self.run_state = np.zeros(1, np.dtype(list(algorithm.run_state)))
         self._layout = layout
         self._data = dataset.native(layout)
         try:
             self._run = core.Training(
-                chosen.name,
+                algorithm.name,
                 layout,
                 self._data,
-                [p.number(self.parameters[p.name]) for p in chosen.parameters],
+                [p.number(self.parameters[p.name]) for p in algorithm.parameters],
                 self.weights,
-                self.per_weight_state.get(chosen.per_weight_state, np.empty(0, np.float32)),
+                self.per_weight_state.get(algorithm.per_weight_state, np.empty(0, np.float32)),
                 _bytes(self.row_state),
                 _bytes(self.run_state),
                 pass_size,
             )
         except ValueError as error:
-            raise ParameterError(f"{chosen.name}: {error}") from None
+            raise ParameterError(f"{algorithm.name}: {error}") from None
 
     def run(self, order: NDArray[np.uint32]) -> tuple[float, float, int]:
         """Train on sentences in order: sums of loss and of expected correct labels, tokens."""
