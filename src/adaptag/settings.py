@@ -56,7 +56,7 @@ class Parameter:
         default_text: What stands for the default in tables and help, where it is None.
         short: A short form of the command-line option, such as ``-t``.
         panel: The panel of the command-line help that lists it.
-        search: The values that ``adaptag tune`` tries when it is asked to search this one.
+        search: The values that ``adaptag tune`` tries when this one is searched.
         flag: The command-line form of a value that is true or false, such as ``--x/--no-x``.
         option: Whether the command line has an option for it.
     """
@@ -162,8 +162,8 @@ def positional(group: type[Settings], name: str, **changes: Any) -> Any:
 class Settings:
     """A group of settings: a dataclass whose fields are made by ``setting``.
 
-    Values are checked by ``check``, not when they are stored, as scikit-learn asks of estimators,
-    which are dataclasses of the same fields.
+    Values are checked by ``check``, not when they are stored, as scikit-learn requires of
+    estimators, which are dataclasses of the same fields.
     """
 
     @classmethod

@@ -82,7 +82,8 @@ def train(
         documents = corpus_of(data, task=CLASSIFICATION, format=DocumentFormat(**form).check())
         if "bigrams" in form and documents.format.format != "text":
             raise ParameterError(
-                f"--bigrams and --no-bigrams go with text; {data} is {documents.format.format}"
+                "--bigrams and --no-bigrams require the format text; "
+                f"{data} is {documents.format.format}"
             )
         held_out = None
         if dev is not None:
@@ -143,7 +144,7 @@ def predict(
 
 
 def _predicted(classifier: DocumentClassifier, corpus: AttributeCorpus, probabilities: bool) -> str:
-    """A line for each document: its class, and on request the probability of each class."""
+    """Write one line per document: its class, and on request the probability of each class."""
     names = classifier.labels
     if not probabilities:
         return "".join(f"{names[y]}\n" for y in classifier.predict(corpus).tolist())
@@ -160,7 +161,7 @@ def evaluate(
     model: ModelOption,
     as_json: JsonOption = False,
 ) -> None:
-    """Classify labelled documents and score: accuracy, each class, what is taken for what."""
+    """Classify labelled documents and score: accuracy, the scores of each class, confusions."""
     from rich.console import Console
 
     from adaptag.classification.documents import DocumentClassifier

@@ -22,7 +22,7 @@ MOST_LABELS = 30
 
 def inspect(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.")],
-    top: Annotated[int, typer.Option(min=1, help="How many features for each label.")] = 5,
+    top: Annotated[int, typer.Option(min=1, help="Number of features for each label.")] = 5,
     verify: Annotated[bool, typer.Option("--verify", help="Check every byte first.")] = False,
     explain: Annotated[
         str | None,
@@ -40,7 +40,7 @@ def inspect(
     from adaptag.decoding.model import Model
 
     if as_json and explain is None:
-        raise ParameterError("--json goes with --explain")
+        raise ParameterError("--json requires --explain")
     loaded = Model.load(model, verify=verify)
     console = Console()
     if explain is not None:
@@ -56,7 +56,7 @@ def inspect(
 
 
 def _tokens(sentence: str, n_columns: int) -> list[tuple[str, ...]]:
-    """Take a sentence apart; only the last slashes of a token part its columns."""
+    """Split a sentence into tokens; only the last slashes of a token separate its columns."""
     tokens = [tuple(token.rsplit("/", n_columns - 1)) for token in sentence.split()]
     for token in tokens:
         if len(token) != n_columns:

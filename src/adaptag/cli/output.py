@@ -13,7 +13,7 @@ __all__ = ["output_stream", "say"]
 
 
 def say(text: str) -> None:
-    """Tell the user something, on standard error."""
+    """Write a message to standard error."""
     sys.stderr.write(text + "\n")
 
 

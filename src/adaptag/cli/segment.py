@@ -143,7 +143,7 @@ def cut(
     size = data.stat().st_size if data.is_file() else None
     with output_stream(output) as out, byte_bar("cutting") as bar:
         task = bar.add_task("", total=size)
-        line_complete = True  # whether the last line was given to its end
+        line_complete = True  # whether the last line was read to its end
         for lines in read_lines(data):
             if probabilities:
                 text = _with_probabilities(segmenter, lines, threads)
@@ -164,7 +164,7 @@ def _spaced(
 
 
 def _spaced_line(line: str, words: list[str], separator: str = " ") -> str:
-    """A line with separators between words; white space of the text is one, too."""
+    """Join words by separators, which replace the white space of the text."""
     without_spaces = (word for word in words if not word.isspace())
     return separator.join(without_spaces) + line[len(line.rstrip("\r\n")) :]
 
@@ -187,7 +187,9 @@ def evaluate(
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", "-m", help="Cut with this model, and know its words."),
+        typer.Option(
+            "--model", "-m", help="Cut with this model, whose training words count as known."
+        ),
     ] = None,
     words: Annotated[
         Path | None,
@@ -215,11 +217,11 @@ def evaluate(
     if (predicted is None) == (model is None):
         raise ParameterError("give either PREDICTED or --model")
     if predicted is not None and (new_words or dictionary):
-        raise ParameterError("--new-words and --dictionary go with --model")
+        raise ParameterError("--new-words and --dictionary require --model")
     if model is not None and words is not None:
-        raise ParameterError("--words goes with PREDICTED: a model knows its words")
+        raise ParameterError("--words cannot be combined with --model: a model knows its words")
     if fold is not None and words is None:
-        raise ParameterError("--fold goes with --words")
+        raise ParameterError("--fold requires --words")
     right = SegmentedCorpus.read(gold)
     if model is not None:
         segmenter = _load(model, dictionary)

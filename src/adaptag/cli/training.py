@@ -69,12 +69,12 @@ def train_and_save(
     leaves the model file as it is.
 
     Args:
-        train: Trains, and tells the callbacks of its progress.
+        train: A function that trains and notifies the callbacks of its progress.
         model: The model file to write.
-        log: The log file, where one is wanted.
-        begin: When the command began.
-        provenance: Gives the record of the trained model.
-        summary: What the model is, in a few words.
+        log: The log file; None means no log.
+        begin: The time when the command began.
+        provenance: A function that returns the record of the trained model.
+        summary: A function that describes the model in a few words.
     """
     from adaptag.cli.progress import log_end, show_outcome, training_callbacks
     from adaptag.training.interrupts import Interrupts

@@ -110,11 +110,11 @@ class AttributeCorpus:
         )
 
     def with_labels(self, labels: Iterable[Iterable[str | None]]) -> AttributeCorpus:
-        """The same sentences with labels beside them; None stands for one that is not known."""
+        """Return the sentences with labels; None stands for a label that is not known."""
         return replace(self, given_labels=GivenLabels.of(labels, self.sentences))
 
     def number_labels(self, known: Sequence[str] = ()) -> tuple[NDArray[np.int32], list[str]]:
-        """Number the labels; names not in ``known`` are added behind it."""
+        """Number the labels; names not in ``known`` are appended to it."""
         if self.given_labels is not None:
             return self.given_labels.number(known)
         ids, names = core.number_labels(self.text, self.labels, 0, list(known))

@@ -193,7 +193,7 @@ class ColumnCorpus:
         return self.n_columns - (labelled and self.given_labels is None)
 
     def with_labels(self, labels: Iterable[Iterable[str | None]]) -> ColumnCorpus:
-        """The same sentences with labels beside them; None stands for one that is not known."""
+        """Return the sentences with labels; None stands for a label that is not known."""
         return replace(self, given_labels=GivenLabels.of(labels, self.sentences))
 
     @property
@@ -219,9 +219,9 @@ class ColumnCorpus:
     def number_labels(
         self, known: Sequence[str] = (), column: int = -1
     ) -> tuple[NDArray[np.int32], list[str]]:
-        """Number the labels; names not in ``known`` are added behind it.
+        """Number the labels; names not in ``known`` are appended to it.
 
-        They are those that were given beside the columns, or else those in ``column``.
+        They are those that were given separately, or else those in ``column``.
         """
         if self.given_labels is not None:
             return self.given_labels.number(known)

@@ -1,4 +1,4 @@
-r"""Labelled documents, one a line, as attribute sentences of one token.
+r"""Labelled documents, one per line, as attribute sentences of one token.
 
 Three formats::
 
@@ -66,7 +66,7 @@ ASCII_TOKEN = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|\S")  # what _token() finds 
 def resolve_format(
     requested: DocumentFormat, lines: Sequence[str], where: str, first: int = 1
 ) -> DocumentFormat:
-    """The format without ``auto``; as it was where no line shows it."""
+    """Return the format, with ``auto`` replaced by that of the first line, if there is one."""
     name = requested.format
     if name == AUTO:
         first_document = next(((k, x) for k, x in enumerate(lines, first) if not _comment(x)), None)
@@ -145,7 +145,7 @@ def _comment(line: str) -> bool:
 
 
 def _format_of(line: str) -> str | None:
-    """Tell the format of a labelled document; None where it has none."""
+    """Return the format of a labelled document; None where it is in no format."""
     tab = "\t" in line
     line = line.strip(" \t\r\n")
     if re.split("[ \t]", line)[-1].startswith(LABEL):
@@ -161,7 +161,7 @@ def read_documents(
     """Read labelled documents: plain, ``.gz``, ``.xz``, or ``-`` for standard input.
 
     Returns:
-        The documents, each a sentence of one token, and their format with nothing left open.
+        The documents, each a sentence of one token, and their format, not ``auto``.
     """
     name, parts = shown(path), []
     for first, lines in _line_parts(path):
@@ -305,7 +305,7 @@ def _counts(line: str, _: DocumentFormat, bare: bool) -> tuple[str, list[str]]:
     if not bare and fields[-1].startswith(LABEL):
         label = fields.pop()[len(LABEL) :]
         if not label:
-            raise ValueError(f"the label behind {LABEL!r} is empty")
+            raise ValueError(f"the label after {LABEL!r} is empty")
     if "\\" in line or "".join(fields).count(":") != len(fields):
         fields = [_pair(field) for field in fields]
     return label, fields
@@ -325,7 +325,7 @@ def _text(line: str, document_format: DocumentFormat, bare: bool) -> tuple[str, 
 
 
 def tokenise(text: str) -> list[str]:
-    """Take a text apart into lower-case words.
+    """Split a text into lower-case words.
 
     A word is a run of letters and digits, with the accents and vowel signs that belong to them and
     with apostrophes inside. In scripts without spaces between words (Han, kana, Thai, Lao, Khmer,
@@ -374,7 +374,7 @@ def _line_parts(path: Source) -> Iterator[tuple[int, list[str]]]:
 
 
 def _join(parts: list[AttributeCorpus], name: str) -> AttributeCorpus:
-    """Put corpora one behind the other."""
+    """Concatenate corpora."""
     if len(parts) == 1:
         return parts[0]
     if not parts:

@@ -1,4 +1,4 @@
-"""Labels given as Python lists, beside their sentences."""
+"""Labels given as Python lists, separate from their sentences."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ NO_LABEL = -1  # of a token whose label is not known
 
 @dataclass(frozen=True, eq=False)
 class GivenLabels:
-    """The labels of a corpus that were given beside it, as Python data.
+    """The labels of a corpus that were given separately, as Python data.
 
     Attributes:
         ids: The number of every token's label, int32 ``[T]``; −1 where it is not known.
@@ -53,7 +53,7 @@ class GivenLabels:
         return GivenLabels(self.ids[tokens], self.names)
 
     def number(self, known: Sequence[str] = ()) -> tuple[NDArray[np.int32], list[str]]:
-        """Number the labels; names not in ``known`` are added behind it."""
+        """Number the labels; names not in ``known`` are appended to it."""
         occurring = [self.names[number] for number in _in_order(self.ids)]
         names = list(dict.fromkeys([*known, *occurring]))
         numbers = {name: number for number, name in enumerate(names)}
@@ -72,7 +72,7 @@ def number_sequences(
     offsets: NDArray[np.int64],
     known: Sequence[str] = (),
 ) -> tuple[NDArray[np.int32], list[str]]:
-    """Number labels; names not in ``known`` are added behind it.
+    """Number labels; names not in ``known`` are appended to it.
 
     Args:
         sequences: A label for each token of each sentence; None where it is not known.
@@ -113,7 +113,7 @@ def number_sequences(
 
 
 def _shown(value: object) -> str:
-    """What was found in place of labels, for a message."""
+    """Describe what was given in place of labels, for a message."""
     return f"{value!r} of type {type(value).__name__}"
 
 
@@ -145,7 +145,7 @@ def check_transitions(
     borders = offsets + np.arange(len(offsets))
     known = np.flatnonzero(padded != NO_LABEL)
     before, after, steps = padded[known[:-1]], padded[known[1:]], np.diff(known)
-    reached = legal.astype(bool)  # in so many steps
+    reached = legal.astype(bool)  # in n steps
     reached[outside, outside] = True  # an empty sequence
     for n in range(1, int(steps.max(initial=0)) + 1):
         wrong = np.flatnonzero((steps == n) & ~reached[before, after])

@@ -1,4 +1,4 @@
-"""Sentences of words, as word segmentation learns from them: one a line, words between spaces."""
+"""Sentences of words, as word segmentation learns from them: one per line, words between spaces."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SegmentedCorpus:
         name: The name of the file, for messages.
         codes: The code points of all characters, uint32 ``[T]``.
         sentences: The first character of every sentence, then T, int64 ``[N + 1]``.
-        starts: 1 where a word begins, uint8 ``[T]``.
+        starts: A 1 where a word begins, uint8 ``[T]``.
     """
 
     name: str
@@ -57,7 +57,7 @@ class SegmentedCorpus:
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "<bytes>") -> SegmentedCorpus:
-        """Parse spaced text: one sentence a line, words between white space of any kind."""
+        """Parse spaced text: one sentence per line, words between white space of any kind."""
         try:
             codes, sentences, starts = core.read_segmented(np.frombuffer(data, np.uint8), name)
         except core.InputError as error:
@@ -84,7 +84,7 @@ class SegmentedCorpus:
         return len(self.codes)
 
     def sizes(self) -> dict[str, int]:
-        """How much there is, by name."""
+        """The numbers of sentences, characters and words, by name."""
         return {
             "sentences": len(self),
             "characters": self.n_characters,

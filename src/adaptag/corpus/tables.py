@@ -145,7 +145,7 @@ def _sentences(table: Table, column: str, tokens: str) -> list[list[str]]:
     sentences = []
     for row, cell in enumerate(_values(table[column])):
         if isinstance(cell, (str, bytes)) or not hasattr(cell, "__iter__"):
-            hint = "; for one token a row, name the column of sentences: sentence=…"
+            hint = "; for one token per row, name the column of sentences: sentence=…"
             raise CorpusError(
                 f"{_place(row)}: column {column!r} holds {cell!r}; expected a list"
                 + hint * (column == tokens)

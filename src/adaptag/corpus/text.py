@@ -17,7 +17,7 @@ __all__ = ["read_lines"]
 
 BLOCK = 1 << 20
 LONG = 1 << 20  # a line with more characters is given in pieces
-PAUSES = "。！？；!?;，,、 \t\u3000"  # behind which it is broken, if possible
+PAUSES = "。！？；!?;，,、 \t\u3000"  # after which it is broken, if possible
 
 
 def read_lines(path: Source, size: int = BLOCK) -> Iterator[list[str]]:

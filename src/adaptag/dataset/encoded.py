@@ -31,7 +31,7 @@ INDEX = "index."  # before the names of the tensors of an index
 
 
 class Index(Protocol):
-    """What training asks of the features: how many there are."""
+    """What training needs to know of the features: their numbers."""
 
     @property
     def n_of_kind(self) -> tuple[int, int, int]:
@@ -126,7 +126,7 @@ class Dataset(Examples):
         settings = settings or FeatureSettings()
         labels, names = corpus.number_labels()
         if not names:
-            raise CorpusError(f"{corpus.name}: no label is known; allowed: some that are")
+            raise CorpusError(f"{corpus.name}: no label is known; at least one label must be known")
         index, encoded = FeatureIndex.build(corpus, settings)
         return cls(index, encoded, labels, tuple(names), settings.record())
 
@@ -138,7 +138,7 @@ class Dataset(Examples):
         label_names: Sequence[str],
         settings: FeatureSettings | None = None,
     ) -> Dataset:
-        """Encode more training data; labels and features unknown so far are added behind.
+        """Encode more training data; labels and features unknown so far are appended.
 
         The cut-offs are those of new features; see ``FeatureIndex.grow``.
         """
@@ -150,7 +150,7 @@ class Dataset(Examples):
 
     @classmethod
     def encode(cls, corpus: Corpus, index: FeatureIndex, label_names: Sequence[str]) -> Dataset:
-        """Encode evaluation data with a given index; labels unknown so far are added behind."""
+        """Encode evaluation data with a given index; labels unknown so far are appended."""
         index.check(corpus, labelled=True)
         labels, names = corpus.number_labels(label_names)
         return cls(index, index.encode(corpus, labelled=True), labels, tuple(names))

@@ -77,8 +77,8 @@ def merge_equal(
 ) -> tuple[sparse.csr_matrix, NDArray[np.intp], NDArray[np.float64]]:
     """Put equal samples of a class together, their weights added up, in an order of their own.
 
-    The objective stays the same, each look at it costs less, and a sample of weight 2 is the same
-    as two of weight 1, to the last bit. Samples are told apart by hashes of 64 bits.
+    The objective stays the same, each evaluation costs less, and a sample of weight 2 is the same
+    as two of weight 1, to the last bit. Samples are compared by hashes of 64 bits.
     """
     rows = _csr(matrix)
     if not rows.has_sorted_indices:
@@ -96,7 +96,7 @@ def merge_equal(
 
 
 def _unsigned(indices: NDArray[Any]) -> NDArray[np.uint32]:
-    """Column numbers as the core wants them; those of 32 bits are not copied."""
+    """Column numbers as the core requires them; those of 32 bits are not copied."""
     contiguous = np.ascontiguousarray(indices)
     return (
         contiguous.view(np.uint32) if contiguous.dtype == np.int32 else contiguous.astype(np.uint32)

@@ -1,4 +1,4 @@
-"""Why a label was chosen: what argued for it, and what for the next best one."""
+"""Why a label was chosen: what favours it, and what favours the next best one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Argument", "Explanation", "TokenExplanation", "explain"]
 
 @dataclass(frozen=True)
 class Argument:
-    """Something that fires at a token, and how much it speaks for the chosen label.
+    """A feature or transition at a token, and how much it favours the chosen label.
 
     Attributes:
         name: The feature, or the transition: ``B-NP → I-NP`` from the previous label, or to the
@@ -57,7 +57,7 @@ class TokenExplanation:
 
     @property
     def margin(self) -> float:
-        """The sum of all arguments: by how much the best labels beat the same with the rival."""
+        """The sum of all arguments: the score of the best labels minus that with the rival."""
         return sum(argument.weight for argument in self.arguments)
 
 

@@ -69,7 +69,7 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         random_state: Seed of the order of sequences, or a NumPy random state.
         legal: Which labels may follow each other: ``auto`` (what the scheme of the training data
             allows), a scheme by its name, ``seen`` (in the training data), or pairs of labels, with
-            None for the outside of a sequence where it matters. All unless given.
+            None for the outside of a sequence where it matters. By default all may.
         class_weight: Weights of the labels, or ``balanced``; that of a sequence is the mean over
             its labels.
         max_features: With ``partial_fit``: the maximum number of features.
@@ -94,14 +94,14 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
 
         Args:
             X: The sequences.
-            y: Their labels.
+            y: The labels of the sequences.
             X_dev: Development data: scored after each pass, and the best pass is kept.
-            y_dev: Its labels.
-            sample_weight: A weight for each sequence; those of weight 0 are left out.
+            y_dev: The labels of the development data.
+            sample_weight: A weight for each sequence; those of weight 0 are ignored.
         """
         X, y, given_weights = weighted_sequences(X, y, sample_weight)
         if (X_dev is None) != (y_dev is None):
-            raise ParameterError("X_dev and y_dev go together")
+            raise ParameterError("X_dev and y_dev must be given together")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         settings = self.training_settings(TaggingSettings, seed, legal=self.legal)
         dataset = Dataset.build(self._corpus(X, y), FeatureSettings.taken_from(self))

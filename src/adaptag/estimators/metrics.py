@@ -94,7 +94,7 @@ def sequence_accuracy_score(
 def chunk_f1_score(y_true: Labels, y_pred: Labels) -> float:
     """Give the F1 of chunks as conlleval counts it, from 0 to 1.
 
-    A chunk can only be told where all labels are known, so sequences with None are left out.
+    Chunks are known only where all labels are, so sequences with None are ignored.
     """
     _check(y_true, y_pred)
     pairs = [pair for pair in zip(y_true, y_pred, strict=True) if None not in pair[0]]
@@ -102,7 +102,7 @@ def chunk_f1_score(y_true: Labels, y_pred: Labels) -> float:
     predicted: Any = [guess for _, guess in pairs]
     evaluation = evaluate_sequences(gold, predicted)
     if evaluation.chunks is None and set(evaluation.by_type) - {"O"}:
-        raise AdaptagError("the labels are no chunks (B-X, I-X, …); see flat_f1_score")
+        raise AdaptagError("the labels do not mark chunks (B-X, I-X, …); see flat_f1_score")
     return 0.0 if evaluation.chunks is None else evaluation.chunks.f1 / 100
 
 

@@ -35,14 +35,14 @@ def checked_weights(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ParameterError("a sample_weight is negative or not finite; allowed: 0 or more")
     if n and not weights.any():
-        raise ParameterError("every sample_weight is zero; allowed: some above")
+        raise ParameterError("every sample_weight is zero; at least one must be above 0")
     return weights
 
 
 def weighted_sequences(
     X: Any, y: Any, sample_weight: ArrayLike | None
 ) -> tuple[Sequence[Any], Sequence[Any], NDArray[np.float64] | None]:
-    """Sequences to learn from, with their labels and weights; those of weight 0 are left out."""
+    """Sequences to learn from, with their labels and weights; those of weight 0 are ignored."""
     if y is None:
         raise ParameterError("training requires y to be passed, but the target y is None")
     y, X = as_list(y, "y", SEQUENCES), as_list(X, "X", SEQUENCES)

@@ -152,7 +152,7 @@ def evaluate_ids(
     """Compare two labellings of a corpus, given as indices into ``labels`` (all distinct).
 
     Args:
-        gold: The right labels, ``[T]``.
+        gold: The gold labels, ``[T]``.
         predicted: The predicted labels, ``[T]``.
         sentence_offsets: ``[N+1]``, where each sentence starts, then the number of tokens.
         labels: The names of the labels.
@@ -221,7 +221,7 @@ def evaluate_sequences(
     """Compare the labels of sentences.
 
     Args:
-        gold: The right labels of each sentence.
+        gold: The gold labels of each sentence.
         predicted: The predicted labels of each sentence.
         metric: ``F1`` scores chunks, ``accuracy`` tokens, ``auto`` what the labels mark.
 

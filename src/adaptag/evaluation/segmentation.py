@@ -139,7 +139,7 @@ def _matches(a: Sequence[str], b: Sequence[str]) -> list[int]:
     """Positions in ``a`` of a longest common subsequence: the shortest edit script, backwards."""
     if not a or not b:
         return []
-    furthest = {1: 0}  # diagonal x − y → the largest x reached with so many edits
+    furthest = {1: 0}  # diagonal x − y → the largest x reached with this many edits
     trace = []
     for edits in range(len(a) + len(b) + 1):
         trace.append(dict(furthest))

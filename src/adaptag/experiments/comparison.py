@@ -322,7 +322,7 @@ class _CurveScorer(CountScorer):
         rows: The counts of every test sentence after the last pass.
         sums: Their sums after each pass.
         active: The number of active weights after each pass.
-        losses: The objective after each pass, where it is asked for.
+        losses: The objective after each pass, if it is computed.
     """
 
     def __init__(self, part: Part, values: Mapping[str, Value] | None) -> None:

@@ -34,7 +34,7 @@ class JobResult:
     Attributes:
         number: The number of the trial.
         fold: The number of the fold.
-        passes: The number of passes that were asked for.
+        passes: The number of passes that were requested.
         scores: The scores after each pass, from the first pass on.
         seconds: The training time, from the first pass on.
         ended: Whether the algorithm stopped by its own rule.
@@ -66,7 +66,7 @@ class State:
     """The finished jobs of a search, saved in a file if one is given.
 
     The file's first line describes the search. Each finished job adds a line in one write, and a
-    line that a crash cut off is dropped. A folder beside the file holds the checkpoints of trials
+    line that a crash cut off is dropped. A folder next to the file holds the checkpoints of trials
     that may continue; without a file it is a temporary folder.
 
     Attributes:

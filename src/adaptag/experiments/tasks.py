@@ -375,7 +375,8 @@ class Classification(Task):
         documents = self._documents(data, self.group(DocumentFormat, {}))
         if not self.settings.get("bigrams", True) and documents.format.format != "text":
             raise ParameterError(
-                f"bigrams go with text; {documents.corpus.name} is {documents.format.format}"
+                "bigrams require the format text; "
+                f"{documents.corpus.name} is {documents.format.format}"
             )
         return documents
 

@@ -1,7 +1,7 @@
 """Extractors: what is known of the tokens of a sentence, as one more column for a template.
 
 An extractor looks at the tokens of a sentence and gives one string for each. ``add_columns`` puts
-what several of them find behind a sentence's own columns, and templates name it as any other
+the values of several of them after a sentence's own columns, and templates name it as any other
 column: ``U:%x[0,2]``.
 """
 
@@ -260,7 +260,7 @@ def substrings(token: str, longest: int = 9, shortest: int = 1) -> list[str]:
 def add_columns(
     sentences: Iterable[Sequence[Token]], extractors: Sequence[Extractor], *, before: int = 0
 ) -> list[list[tuple[str, ...]]]:
-    """Put what extractors find of the first column behind a sentence's columns.
+    """Add the values that extractors find for the first column after a sentence's columns.
 
     Args:
         sentences: Lists of tokens, which are strings or tuples of columns.

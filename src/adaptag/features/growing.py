@@ -27,9 +27,9 @@ SMALLEST = 1024  # predicates that there is room for at first
 class GrowingIndex:
     """Predicates by kind, in the order they were first seen, with room for more.
 
-    Weights lie kind behind kind, so each kind has room beyond what it uses. The room doubles when
+    Weights lie kind after kind, so each kind has room beyond what it uses. The room doubles when
     it is used up; then all weights must move. Once there are ``limit`` predicates, those that are
-    new are left out, and memory stays as it is.
+    new are ignored, and memory stays as it is.
 
     Attributes:
         start: The index to grow from; a hashed one stays as it is.

@@ -63,7 +63,7 @@ class Encoded:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FeatureIndex:
-    """Predicates of a template over a vocabulary, numbered by kind and falling frequency.
+    """Predicates of a template over a vocabulary, numbered by kind and decreasing frequency.
 
     Attributes:
         template: The template.
@@ -106,7 +106,7 @@ class FeatureIndex:
         Args:
             corpus: The training data.
             settings: Which features there are.
-            labelled: Whether the last column holds the labels, unless they are given beside it.
+            labelled: Whether the last column holds the labels, unless they are given separately.
         """
         settings = (settings or FeatureSettings()).check()
         template = template_for(corpus, settings, labelled=labelled)
@@ -127,7 +127,7 @@ class FeatureIndex:
         """Add the new predicates that are frequent enough, and encode the corpus.
 
         Within each kind, the predicates known so far come first, in their order, then the new ones
-        by falling frequency. Where none is new, the index stays this one.
+        by decreasing frequency. Where none is new, the index stays this one.
         """
         self.check(corpus, labelled=labelled)
         if self.is_hashed:
@@ -169,7 +169,7 @@ class FeatureIndex:
         return index, encoded_of(corpus, *data)
 
     def encode(self, corpus: Corpus, *, labelled: bool = False) -> Encoded:
-        """Find the predicates of a corpus; those that training never saw are left out."""
+        """Find the predicates of a corpus; those that are not in the training data are ignored."""
         self.check(corpus, labelled=labelled)
         if isinstance(corpus, AttributeCorpus):
             positions, predicates, values = self.native.encode_attributes(
@@ -298,11 +298,13 @@ class FeatureIndex:
 
 
 def template_for(corpus: Corpus, settings: FeatureSettings, *, labelled: bool = True) -> Template:
-    """The template that the settings ask for, for the columns of a corpus."""
+    """Return the template of the settings, for the columns of a corpus."""
     if isinstance(corpus, AttributeCorpus):
         template = settings.template or Template.for_attributes()
         if not isinstance(template, Template) or not template.attributes:
-            raise ParameterError("attributes are features already: they take no template")
+            raise ParameterError(
+                "attributes are features already: they cannot be combined with a template"
+            )
     else:
         columns = corpus.n_feature_columns(labelled=labelled)
         template = Template.load(settings.template or GENERAL, columns)
@@ -323,7 +325,7 @@ def check_columns(
         corpus: The corpus.
         template: The template of the model.
         n_columns: The feature columns of its training data.
-        labelled: Whether labels are needed, in the last column or beside the columns. Else one
+        labelled: Whether labels are needed, in the last column or given separately. Else one
             column more than the features have is taken for labels, and not used.
     """
     if isinstance(corpus, AttributeCorpus):

@@ -41,7 +41,7 @@ MACRO = re.compile(
     r"%(?P<name>[a-z]+)(?P<length>[0-9]{0,4})\[(?P<row>[+-]?[0-9]{1,4}),(?P<column>[0-9]{1,4})\]"
 )
 TAKES_LENGTH: dict[str, bool] = dict(core.macros())  # the macros that the core computes
-FURTHER_COLUMN = "{c}"  # in a preset: the line is repeated for each column behind the first
+FURTHER_COLUMN = "{c}"  # in a preset: the line is repeated for each column after the first
 MAX_ROW = 1000
 
 
@@ -92,7 +92,9 @@ class Template:
         if not lines and not self.attributes:
             raise TemplateError(f"{self.name}:1:1: no template line; allowed: U…, B…, *…")
         if self.attributes and any(line.macros for line in lines):
-            raise TemplateError(f"{self.name}: attributes have no columns for macros to name")
+            raise TemplateError(
+                f"{self.name}: attributes have no columns, so macros cannot be used"
+            )
         object.__setattr__(self, "lines", lines)
 
     def __repr__(self) -> str:
@@ -134,7 +136,7 @@ class Template:
         return replace(self, text=text, rich_attributes=self.attributes)
 
     def plain(self) -> Template:
-        """The template in which no line, and no attribute, has edge weights beside node weights."""
+        """The template in which lines and attributes with node weights have no edge weights."""
         text = re.sub(r"^\*", "U", self.text, flags=re.MULTILINE)
         return replace(self, text=text, rich_attributes=False)
 
@@ -169,7 +171,7 @@ class Template:
         )
 
     def check_columns(self, n_columns: int, where: str) -> None:
-        """Raise unless data with so many feature columns can fill every macro."""
+        """Raise unless data with this many feature columns has every column that a macro names."""
         for line in self.lines:
             for macro in line.macros:
                 if macro.column >= n_columns:
@@ -189,7 +191,9 @@ class Template:
             return TemplateError(f"{self.name}:{number}:{column}: {message}")
 
         if text[0] not in KINDS:
-            raise fail(1, f"{text[0]!r} starts no template line; allowed: U, B, *, # (a comment)")
+            raise fail(
+                1, f"{text[0]!r} does not start a template line; allowed: U, B, *, # (a comment)"
+            )
         macros = []
         position = 0
         while (position := text.find("%", position)) >= 0:
@@ -197,7 +201,7 @@ class Template:
             if match is None:
                 raise fail(
                     position + 1,
-                    f"{text[position : position + 12]!r} is no macro; allowed: %x[row,column], "
+                    f"{text[position : position + 12]!r} is not a macro; allowed: %x[row,column], "
                     f"{_other_macros()} likewise",
                 )
             name, length = match["name"], int(match["length"] or 0)
@@ -215,7 +219,7 @@ class Template:
 
 
 def _other_macros() -> str:
-    """The macros beside ``%x``, as a message names them."""
+    """The macros other than ``%x``, for a message."""
     return ", ".join(f"%{name}{'N' * sized}" for name, sized in TAKES_LENGTH.items() if name != "x")
 
 

@@ -1,10 +1,10 @@
-"""What raw text tells of words: accessor variety and mutual information, as further columns.
+"""What raw text shows about words: accessor variety and mutual information, as further columns.
 
 Text whose words are not known still shows where they end: many different characters stand around
 a word, few around a part of one. Two measures of it are columns for a template, after Sun and Xu
 (2011), Enhancing Chinese word segmentation using unlabeled data:
 
-- ``AccessorVariety``: how many different characters come before, or behind, a string;
+- ``AccessorVariety``: how many different characters come before, or after, a string;
 - ``MutualInformation``: how much more often two characters are neighbours than by chance.
 
 Raw text is any number of strings. White space of any kind ends a sentence; all other characters
@@ -64,7 +64,7 @@ class StringTable:
     def numbers(self, tokens: Sequence[str]) -> list[Numbers]:
         """The numbers of all strings of a sentence, by length and place; -1: not in the text.
 
-        What was found last is kept, since each column asks for the same sentence again.
+        What was found last is kept, since each column needs the same sentence again.
 
         Returns:
             For each length n, int64 ``[T - n + 1]``, or ``[0]`` if there are fewer tokens.
@@ -109,7 +109,7 @@ class AccessorVariety:
     """How many different characters stand next to a string: for each character a power of two.
 
     The left variety L(s) of a string is the number of different characters that come before it in
-    raw text, the right variety R(s) that of those behind it (Feng, Chen, Deng and Zheng 2004,
+    raw text, the right variety R(s) that of those after it (Feng, Chen, Deng and Zheng 2004,
     Accessor variety criteria for Chinese word extraction). As they do, the ends of sentences count
     as if each were a character of its own: a string that begins k sentences has k more.
 
@@ -331,7 +331,7 @@ class _Level:
 
 @dataclass(frozen=True, eq=False)
 class _RawText:
-    """Sentences of raw text, one behind the other.
+    """Concatenated sentences of raw text.
 
     Attributes:
         characters: The distinct code points in ascending order, uint32 ``[V]``.
@@ -383,7 +383,7 @@ def _characters(tokens: Sequence[str]) -> str:
     if set(map(type, tokens)) != {str} or set(map(len, tokens)) != {1}:
         for t, token in enumerate(tokens):
             if not isinstance(token, str) or len(token) != 1:
-                raise CorpusError(f"token {t} is {token!r}; allowed: one character a token")
+                raise CorpusError(f"token {t} is {token!r}; allowed: one character per token")
     return "".join(tokens)
 
 
@@ -393,7 +393,7 @@ def _codes(text: str) -> NDArray[np.uint32]:
 
 
 def _find(values: NDArray[np.generic], searched: NDArray[np.generic]) -> Numbers:
-    """Where wanted things are in a rising array, int64; -1: nowhere."""
+    """Find the places of searched values in an ascending array, int64; -1 if missing."""
     if not len(values):
         return np.full(len(searched), -1)
     places = np.searchsorted(values, searched)

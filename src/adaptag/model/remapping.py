@@ -44,7 +44,7 @@ def remap_weights(
     used = old_layout.width if same_labels else min(old_layout.n_labels, new_layout.n_labels)
     for old, new in zip(_blocks(array, old_layout), _blocks(remapped, new_layout), strict=True):
         n, rows = (min(a, b) for a, b in zip(old.shape[:2], new.shape[:2], strict=True))
-        new[:n, :rows, :used] = old[:n, :rows, :used]  # padding stays behind
+        new[:n, :rows, :used] = old[:n, :rows, :used]  # without the padding
     return remapped
 
 

@@ -28,12 +28,12 @@ WEIGHTS = f"-{LARGEST:g} to {LARGEST:g}, or force (in Python infinity)"
 
 
 class UserDictionary:
-    """Words that the segmenter shall know, each with a weight.
+    """Words that the segmenter should know, each with a weight.
 
     A word's weight is added to the score of its labels at each of its characters: the word is
-    preferred wherever it stands, and still given up where the text around it speaks for other
-    words. A negative weight speaks against a word. ``FORCE`` (infinity) makes it a word wherever
-    it stands; of forced words that overlap, the first and then the longest is taken.
+    preferred wherever it occurs, but not where the text around it favours other words. A negative
+    weight makes a word less likely. ``FORCE`` (infinity) makes it a word wherever it occurs; of
+    forced words that overlap, the first and then the longest is taken.
     """
 
     def __init__(self, fold: str) -> None:
@@ -120,7 +120,7 @@ class UserDictionary:
 def _check(weights: Mapping[str, float]) -> None:
     for word, weight in weights.items():
         if not isinstance(word, str) or not word or any(map(str.isspace, word)):
-            raise ParameterError(f"{word!r} is no word: it is empty or holds white space")
+            raise ParameterError(f"{word!r} is not a word: it is empty or contains white space")
         if not _allowed(weight):
             raise ParameterError(f"the weight of {word!r} is {weight}; allowed: {WEIGHTS}")
 

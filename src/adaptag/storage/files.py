@@ -87,7 +87,7 @@ def read_bytes(path: Source) -> bytes:
 
 @contextlib.contextmanager
 def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
-    """Write a file beside its place and rename it there when all is written.
+    """Write a file atomically: a temporary file replaces it when all is written.
 
     What is no regular file, such as a pipe or a device, is written in place.
     """

@@ -53,7 +53,7 @@ MAX_HEADER = 100 << 20
 
 
 def write_tensors(file: IO[bytes], kind: str, header: Mapping[str, Any], tensors: Tensors) -> None:
-    """Write arrays and a JSON-ready header; ``kind`` names the sort of file."""
+    """Write arrays and a JSON-ready header; ``kind`` names the kind of file."""
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     order = sorted(arrays, key=lambda name: -arrays[name].dtype.itemsize)
     entries: dict[str, Any] = {"__metadata__": {"kind": kind, "header": json.dumps(header)}}
@@ -89,7 +89,7 @@ def read_tensors(
 
 
 def kind_of(path: Source) -> str | None:
-    """Tell which kind of our files this is, by its first bytes; None: none of them."""
+    """Return the kind of an adaptag file, by its first bytes; None if it is not one."""
     if not isinstance(path, (str, os.PathLike)):
         return None
     try:
@@ -103,7 +103,7 @@ def kind_of(path: Source) -> str | None:
 def tensors_from_buffer(
     buffer: bytes | mmap.mmap, kind: str, *, name: str = "<bytes>", verify: bool = False
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Take a file's content apart: its header, and its arrays as views of the buffer."""
+    """Split the content of a file: its header, and its arrays as views of the buffer."""
     data = np.frombuffer(buffer, np.uint8) if len(buffer) else np.empty(0, np.uint8)
     length = int.from_bytes(data[:8].tobytes(), "little") if len(data) >= 8 else MAX_HEADER
     start = 8 + length

@@ -15,7 +15,7 @@ class StreamSettings(Settings):
 
     max_features: int | None = setting(
         None,
-        "With a stream: leave out new features once there are this many.",
+        "With a stream: ignore new features once there are this many.",
         "integer [1, 4294967295]",
         default_text="no limit",
     )

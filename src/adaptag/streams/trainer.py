@@ -80,7 +80,8 @@ class StreamTrainer(StreamSettings):
             training continues where it ended if the model has kept that, else with fresh learning
             rates.
         algorithm: An online algorithm; that of the model, or ``adf``, unless given.
-        max_features: The maximum number of features; new ones are left out then. None: no limit.
+        max_features: The maximum number of features, after which new ones are ignored. None means
+            no limit.
         hash_bits: Number features by hashes of this many bits instead: no index, no names.
         pass_size: The number of sentences that count as a pass over the data.
         legal: A scheme whose impossible transitions are ruled out, such as ``bio``, or ``auto``.

@@ -1,6 +1,6 @@
-"""Batch training: every step looks at all of the data. L-BFGS, and OWL-QN for L1.
+"""Batch training: every step uses all of the data. L-BFGS, and OWL-QN for L1.
 
-A pass is an iteration of the optimiser here: mostly one look at the data, sometimes more.
+A pass is an iteration of the optimiser here: mostly one evaluation of the data, sometimes more.
 """
 
 from __future__ import annotations

@@ -67,12 +67,12 @@ class Checkpoint:
         if checksum(dataset) != self.data:
             raise ParameterError(
                 "the checkpoint belongs to other training data, or to another template or cutoff; "
-                "to go on with new data, start from the model"
+                "to continue on new data, start from the model"
             )
         trainer.restore(self.arrays)
 
     def save(self, path: PathLike) -> None:
-        """Write the checkpoint: beside its place, then renamed."""
+        """Write the checkpoint atomically."""
         header = {
             "version": VERSION,
             "algorithm": self.algorithm,

@@ -55,7 +55,7 @@ class Scorer(Protocol[M_contra]):
 
 @dataclass
 class Result:
-    """What training gives.
+    """The result of training.
 
     Attributes:
         algorithm: The name of the algorithm.
@@ -66,7 +66,7 @@ class Result:
         best: The pass whose weights these are.
         stopped: Why training ended: ``passes``, ``converged`` (the algorithm's own rule),
             ``callback`` or ``interrupt``.
-        make_checkpoint: Makes the checkpoint; batch algorithms have none.
+        make_checkpoint: A function that makes the checkpoint; None for batch algorithms.
     """
 
     algorithm: str
@@ -84,7 +84,7 @@ class Result:
         return None if self.make_checkpoint is None else self.make_checkpoint()
 
     def record(self) -> dict[str, Any]:
-        """How the weights came about, ready for JSON."""
+        """How the weights were trained, ready for JSON."""
         return {
             "adaptag": __version__,
             "algorithm": self.algorithm,
@@ -101,14 +101,15 @@ class TrainingJob(Generic[M]):
     """One training run.
 
     Attributes:
-        examples: What is trained on.
-        settings: How.
-        build: Makes a model of weights and of the record of how they came about.
-        scorer: Scores a model after each pass; the best pass is kept. None: the last one is.
+        examples: The training data.
+        settings: The settings of training.
+        build: A function that makes a model from weights and the record of their training.
+        scorer: Scores a model after each pass; the best pass is kept. None means that the
+            last one is kept.
         start: The weights to start from, in the layout of the examples.
         resume: An earlier run to continue, with its algorithm, parameters and seed.
-        callbacks: Are told of the progress, and can stop training.
-        record: What goes into the model's record beside the settings and the passes.
+        callbacks: Objects that are notified of the progress and can stop training.
+        record: Further entries of the model's record, in addition to the settings and the passes.
         result: The outcome of the last ``run``.
     """
 
@@ -300,13 +301,13 @@ class _Run:
         return any(answers)
 
     def _interrupted(self) -> None:
-        """Go on to the end where a pass is finished; else there is nothing to keep."""
+        """End training where a pass is finished; else there is nothing to keep."""
         if not self.result.history:
             raise KeyboardInterrupt
         self.result.stopped = "interrupt"
 
     def finish(self, weights: Weights) -> None:
-        """Choose the weights that are given back, which must be finite."""
+        """Choose the resulting weights, which must be finite."""
         if self.best_weights is not None:
             weights = self.best_weights
         else:

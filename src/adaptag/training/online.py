@@ -31,7 +31,7 @@ class Trainer:
     Attributes:
         weights: The weights as the algorithm stores them, with some of its work still pending. They
             may be written before training starts; ``arrays`` brings them up to date.
-        per_weight_state: The number that the algorithm keeps beside each weight, by its name. It is
+        per_weight_state: The number that the algorithm keeps for each weight, by its name. It is
             empty where there is none.
         row_state: The state of each predicate, a structured array.
         run_state: The state of the whole run, a structured array of one element.
@@ -98,23 +98,23 @@ class Trainer:
 
     @contextlib.contextmanager
     def _refusals(self) -> Iterator[None]:
-        """Tell what no sentence with finite scores can cause."""
+        """Raise a divergence where the core finds no path, which finite scores cannot cause."""
         try:
             yield
         except core.NoPathError:
             raise divergence(self.algorithm, self.parameters, "a score is not finite") from None
 
     def current_weights(self) -> NDArray[np.float32]:
-        """The weights as a model needs them: averaged, with everything applied that was put off.
+        """The weights as a model needs them: averaged, with all pending updates applied.
 
-        A new array: reading never changes what follows.
+        It is a new array: reading does not affect training.
         """
         out = aligned_zeros(len(self.weights))
         self._run.read(out)
         return out
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that is needed to go on elsewhere, by name."""
+        """All that is needed to continue training, by name."""
         self._run.sync()
         return {
             "weights": self.weights,
@@ -124,7 +124,7 @@ class Trainer:
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on with the ``arrays`` of another trainer of the same algorithm and size."""
+        """Continue from the ``arrays`` of another trainer of the same algorithm and size."""
         try:
             for name, array in self.arrays().items():
                 array[:] = arrays[name]
@@ -133,7 +133,7 @@ class Trainer:
 
 
 def divergence(algorithm: str, parameters: Mapping[str, Value], what: str) -> DivergenceError:
-    """The error of training that left the numbers that can be computed with."""
+    """Return the error of training that diverged."""
     rate = parameters.get("rate")
     lower = f" (rate is {rate:g})" if isinstance(rate, float) else ""
     return DivergenceError(
