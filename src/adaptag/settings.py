@@ -178,7 +178,7 @@ class Settings:
 
     @classmethod
     def taken_from(cls, source: Any, **changes: Any) -> Self:
-        """Take the settings from the attributes of an object that has them all, and check them."""
+        """Copy the settings from the attributes of an object that has them all, and check them."""
         names = [item.name for item in dataclasses.fields(cls) if item.name not in changes]
         return cls(**{name: getattr(source, name) for name in names}, **changes).check()
 
@@ -192,7 +192,7 @@ class Settings:
         return self
 
     def given(self) -> dict[str, Any]:
-        """Those that differ from their defaults, by name."""
+        """Return the settings that differ from their defaults, by name."""
         return {
             name: getattr(self, name)
             for name, declaration in self.declared().items()

@@ -96,7 +96,7 @@ class DocumentClassifier:
 
     @classmethod
     def of(cls, model: Model, name: str = "the model") -> DocumentClassifier:
-        """Take a model of documents."""
+        """Make a classifier of a model of documents."""
         section = model.configuration.get(SECTION)
         if section is None:
             raise ModelError(f"{name}: not a model of documents; train one with adaptag classify")

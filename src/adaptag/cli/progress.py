@@ -58,7 +58,7 @@ def log_end(callbacks: Sequence[Callback], content: dict[str, Any]) -> None:
 
 
 def show_outcome(provenance: Mapping[str, Any]) -> None:
-    """Say which pass was best on development data."""
+    """Write which pass was best on development data."""
     passes, best = provenance["passes"], provenance["best_pass"]
     if passes and passes[-1]["dev_score"] is not None:
         report = passes[best - 1]
@@ -221,7 +221,7 @@ class RunProgress(Callback):
         self._write_line()
 
     def on_run(self, name: str, seed: int | None, number: int, of: int) -> None:
-        """Say how the training before ended, and name the one that begins."""
+        """Write how the previous training ended, and name the one that begins."""
         self._write_line()
         seed_text = "" if seed is None else f", seed {seed}"
         self.head = f"{self.title}{number}/{of}  {name}{seed_text}"

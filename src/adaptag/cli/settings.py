@@ -177,14 +177,14 @@ def _with_options(
 
 
 def given_parameters(algorithm: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Take the parameters that were given, as numbers, and check that the algorithm has them."""
+    """Convert the given parameters to numbers, and check that the algorithm has them."""
     parameters: dict[str, Any] = {name: _number(value) for name, value in options.items()}
     find_algorithm(algorithm or "adf").values(parameters)
     return parameters
 
 
 def given_values(options: Mapping[str, str]) -> dict[str, list[float | str]]:
-    """Take the options that were given, as lists of values."""
+    """Convert the given options to lists of values."""
     return {
         name: [_number(word.strip()) for word in text.split(",") if word.strip()]
         for name, text in options.items()

@@ -54,7 +54,7 @@ class ChunkScheme:
     """
 
     def __init__(self, labels: Sequence[str], *, chunked: bool | None = None) -> None:
-        """Read the labels; ``chunked`` says whether they mark chunks, None: they show it."""
+        """Read the labels; ``chunked`` says whether they mark chunks; None means most do."""
         self.labels = tuple(labels)
         roles = [_role(label) for label in self.labels]
         n_chunk_labels = sum(role not in "O?" for role in roles)

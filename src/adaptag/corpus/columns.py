@@ -35,7 +35,7 @@ SEPARATORS = {"auto": "", "tab": "\t", "space": " "}
 
 @dataclass(frozen=True)
 class ColumnFormat:
-    """How a column file is written.
+    """The format of a column file.
 
     Attributes:
         separator: ``tab``, ``space`` (any run of spaces and tabs), or ``auto``: tab where the first
@@ -83,7 +83,7 @@ class _Reader:
         return ColumnCorpus(self.name, text, cells, sentences, lines)
 
     def _warn_of_docstart(self, data: bytes, first_line: int) -> None:
-        """Say once that lines between documents are taken for sentences."""
+        """Warn once that lines between documents are read as sentences."""
         skipped = self.warned or self.format.skip_docstart
         docstart = None if skipped or DOCSTART not in data else DOCSTART_LINE.search(data)
         if docstart:
@@ -172,7 +172,7 @@ class ColumnCorpus:
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Iterable[Token]]) -> ColumnCorpus:
-        """Take Python data: sentences of tokens, a token being a string or a tuple of columns."""
+        """Make a corpus of sentences of tokens; a token is a string or a tuple of columns."""
         try:
             text, cells, offsets = core.pack_columns(sentences)
         except core.InputError as error:
@@ -210,7 +210,7 @@ class ColumnCorpus:
         )
 
     def select(self, sentences: NDArray[np.int64]) -> ColumnCorpus:
-        """Some of the sentences, in this order."""
+        """Return the corpus of some of the sentences, in this order."""
         tokens, starts = items_of(self.sentences, sentences)
         lines = self.lines[tokens] if len(self.lines) else self.lines
         labels = None if self.given_labels is None else self.given_labels.select(tokens)

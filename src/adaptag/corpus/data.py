@@ -116,7 +116,7 @@ def _read(source: Source, task: str, format: Any) -> Any:  # noqa: A002
 def _sentences(
     sentences: list[Any], labels: Iterable[Any] | None, labelled: bool, tokens: bool | None
 ) -> Corpus:
-    """Take sentences of tokens, or of features."""
+    """Make a corpus of sentences of tokens, or of features."""
     first: Any = None
     for number, sentence in enumerate(sentences, 1):
         if isinstance(sentence, (str, bytes, Mapping)) or not isinstance(sentence, Iterable):

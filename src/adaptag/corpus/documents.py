@@ -107,7 +107,7 @@ class Documents:
         labels: Sequence[str] | None,
         format: DocumentFormat | None = None,  # noqa: A002
     ) -> Documents:
-        """Take texts as Python strings, and the class of each."""
+        """Make documents of texts, which are Python strings, and the class of each."""
         requested = format or DocumentFormat()
         if requested.format not in (AUTO, "text"):
             raise ParameterError(f"format is {requested.format!r}; texts in a list are 'text'")
@@ -136,7 +136,7 @@ class Documents:
         return len(self.corpus)
 
     def select(self, documents: NDArray[np.int64]) -> Documents:
-        """Some of the documents, in this order."""
+        """Return some of the documents, in this order."""
         return replace(self, corpus=self.corpus.select(documents))
 
 

@@ -44,7 +44,7 @@ class GivenLabels:
     def of(
         cls, sequences: Iterable[Iterable[str | None]], offsets: NDArray[np.int64]
     ) -> GivenLabels:
-        """Take a list of labels for each sentence; None stands for a label that is not known."""
+        """Number the labels of each sentence; None stands for a label that is not known."""
         ids, names = number_sequences(sequences, offsets)
         return cls(ids, tuple(names))
 

@@ -68,7 +68,7 @@ class SegmentedCorpus:
     def from_sentences(
         cls, sentences: Iterable[Iterable[str]], name: str = "<sentences>"
     ) -> SegmentedCorpus:
-        """Take sentences of words."""
+        """Make a corpus of sentences of words."""
         try:
             return cls(name, *core.pack_words(sentences))
         except core.InputError as error:
@@ -112,7 +112,7 @@ class SegmentedCorpus:
         return [all_words[a:b] for a, b in itertools.pairwise(bounds)]
 
     def select(self, sentences: Iterable[int]) -> SegmentedCorpus:
-        """The corpus of some of the sentences, in this order."""
+        """Return the corpus of some of the sentences, in this order."""
         items, ends = items_of(self.sentences, np.fromiter(sentences, np.int64))
         return SegmentedCorpus(self.name, self.codes[items], ends, self.starts[items])
 

@@ -51,7 +51,7 @@ def sentences_and_labels(
     *,
     sentence: str | None = None,
 ) -> tuple[list[list[Any]], list[list[str]] | None]:
-    """Take sentences and their labels from a table.
+    """Return the sentences and labels of a table.
 
     Args:
         table: A data frame of pandas or polars, a ``datasets.Dataset``, or a table of PyArrow. A

@@ -68,7 +68,7 @@ class Examples:
     legal: NDArray[np.uint8] | None = field(default=None, kw_only=True)
 
     def select(self, sentences: NDArray[np.int64]) -> Self:
-        """Those of some of the sentences, in this order; the index stays whole."""
+        """Return some of the sentences, in this order, with the same index."""
         e = self.encoded
         tokens, starts = items_of(e.sentences, sentences)
         features, positions = items_of(e.positions, tokens)
@@ -211,7 +211,7 @@ class Dataset(Examples):
 
 
 def prefixed(tensors: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    """Those of a file's tensors whose names start with a prefix, by the rest of their names."""
+    """Return the tensors whose names start with a prefix, by the rest of their names."""
     return {
         name.removeprefix(prefix): array
         for name, array in tensors.items()

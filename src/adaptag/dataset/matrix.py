@@ -44,7 +44,7 @@ def matrix_examples(
     *,
     intercept: bool,
 ) -> Examples:
-    """Take rows for samples; a CSR matrix of float32 values is used as it lies in memory.
+    """Make examples of the rows of a matrix; a CSR matrix of float32 values is not copied.
 
     Args:
         matrix: ``[N, F]``, an array or a sparse matrix.
@@ -75,7 +75,7 @@ def matrix_examples(
 def merge_equal(
     matrix: Any, codes: NDArray[np.intp], weights: NDArray[np.float64]
 ) -> tuple[sparse.csr_matrix, NDArray[np.intp], NDArray[np.float64]]:
-    """Put equal samples of a class together, their weights added up, in an order of their own.
+    """Merge equal samples of a class and add up their weights; the order changes.
 
     The objective stays the same, each evaluation costs less, and a sample of weight 2 is the same
     as two of weight 1, to the last bit. Samples are compared by hashes of 64 bits.

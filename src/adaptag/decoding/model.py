@@ -127,7 +127,7 @@ class Model(LinearChain[FeatureIndex]):
             labels: The labels of Python data, one list per sentence.
             legal: As in the other methods.
             format: As in ``adaptag.train``.
-            metric: ``F1`` or ``accuracy``; that of the model unless given.
+            metric: ``F1`` or ``accuracy``; by default that of the model.
         """
         dataset = data if isinstance(data, Dataset) else self.encode(data, labels, format=format)
         return TagScorer(dataset, metric or self.metric, legal).evaluate(self)
@@ -160,7 +160,7 @@ class Model(LinearChain[FeatureIndex]):
 
     @property
     def label_scheme(self) -> str | None:
-        """The scheme of the training labels, such as ``bio``; None: they mark no chunks."""
+        """The scheme of the training labels, such as ``bio``; None if they mark no chunks."""
         section = self.configuration.get("labels")
         return LabelScheme().name(self.labels) if section is None else section["scheme"]
 
@@ -172,7 +172,7 @@ class Model(LinearChain[FeatureIndex]):
         legal: str | None = None,
         allowed: Sequence[Iterable[str] | None] | None = None,
     ) -> list[dict[str, float]]:
-        """Give every label's probability at every token."""
+        """Return every label's probability at every token."""
         data, encoded = self._one(sentence)
         table, _ = self._decoder.marginals(
             data, self._legal(legal), self._allowed(allowed, encoded)
@@ -183,7 +183,7 @@ class Model(LinearChain[FeatureIndex]):
     def probability(
         self, sentence: Iterable[Token], labels: Sequence[str], *, legal: str | None = None
     ) -> float:
-        """Give the probability of a label sequence."""
+        """Return the probability of a label sequence."""
         numbers = {label: number for number, label in enumerate(self.labels)}
         for label in labels:
             if label not in numbers:
@@ -231,7 +231,7 @@ class Model(LinearChain[FeatureIndex]):
         last: int,
         type: str = "",  # noqa: A002
     ) -> float:
-        """Give the probability that a chunk covers exactly the tokens ``first`` to ``last``."""
+        """Return the probability that a chunk covers exactly the tokens ``first`` to ``last``."""
         data, encoded = self._one(sentence)
         if type not in self.scheme.types:
             raise ParameterError(unknown("type", type, self.scheme.types))
@@ -269,12 +269,12 @@ class Model(LinearChain[FeatureIndex]):
 
     @_raises_corpus_errors
     def marginals_corpus(self, corpus: Corpus, legal: str | None = None) -> NDArray[np.float32]:
-        """Give every label's probability at every token, ``[T, Y]``."""
+        """Return every label's probability at every token, ``[T, Y]``."""
         return self.marginals_encoded(self.index.encode(corpus), legal)
 
     @_raises_corpus_errors
     def marginals_encoded(self, encoded: Encoded, legal: str | None = None) -> NDArray[np.float32]:
-        """Give every label's probability at every token of encoded data, ``[T, Y]``."""
+        """Return every label's probability at every token of encoded data, ``[T, Y]``."""
         table, _ = self._decoder.marginals(self._data(encoded), self._legal(legal), None)
         return table
 

@@ -204,7 +204,7 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         return self.predict([xseq])[0]
 
     def predict_marginals(self, X: Sequences) -> list[list[dict[str, float]]]:
-        """Give every label's probability at every position."""
+        """Return every label's probability at every position."""
         model = self.model_
         corpus = self._corpus(X)
         table = model.marginals_corpus(corpus).astype(np.float64)
@@ -213,7 +213,7 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         return _split(rows, corpus.sentences)
 
     def predict_marginals_single(self, xseq: Sequence[Any]) -> list[dict[str, float]]:
-        """Give every label's probability at every position of one sequence."""
+        """Return every label's probability at every position of one sequence."""
         return self.predict_marginals([xseq])[0]
 
     def predict_proba_segments(self, X: Sequences) -> list[list[Segment]]:
@@ -221,7 +221,7 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         return self.model_.segments_corpus(self._corpus(X))
 
     def score(self, X: Sequences, y: Labels, sample_weight: ArrayLike | None = None) -> float:
-        """Give the share of labels that are right; those that are not known do not count."""
+        """Return the share of labels that are right; those that are not known do not count."""
         model = self.model_
         corpus = self._corpus(X)
         codes, _ = self._corpus(X, y).number_labels(model.labels)
@@ -250,7 +250,7 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         """Weights of features and labels, (feature, label).
 
         Every feature has a weight for every label, and most are close to 0: those below a hundredth
-        of the largest are left out.
+        of the largest are omitted.
         """
         model = self.model_
         table = model.node_weights()

@@ -249,7 +249,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
         return self._flat().reshape(-1, width)[:, :n_classes]
 
     def _set_weights(self, flat: NDArray[np.float32] | None) -> None:
-        """Take new weights; None: those of the trainer, computed when they are needed."""
+        """Set the weights; None means those of the trainer, computed when they are needed."""
         self._weights = flat
         self._coefficients: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 

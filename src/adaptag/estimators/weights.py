@@ -74,7 +74,7 @@ def with_class_weights(
         names: The names of the labels.
 
     Returns:
-        ``[N]``; None: all are 1.
+        The weights ``[N]``; None means that all are 1.
     """
     if class_weight is not None:
         n = len(offsets) - 1

@@ -68,7 +68,7 @@ class Task(ABC):
 
     Attributes:
         settings: The settings of the task that were given, by name.
-        format: How files are written, where that is no setting.
+        format: The format of files, if it is not a setting.
     """
 
     declaration: ClassVar[TaskDeclaration]
@@ -78,7 +78,7 @@ class Task(ABC):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Self:
-        """Take keyword arguments, and check them before anything is read."""
+        """Make a task of keyword arguments, which are checked before anything is read."""
         names = cls.declaration.declared()
         for name in options:
             if name not in names:
@@ -124,7 +124,7 @@ class Task(ABC):
             train: The corpus to train on.
             test: The corpus to score.
             changes: Settings of the task that differ from those of ``settings``.
-            threads: The number of threads that scoring may use; None: one per core.
+            threads: The number of threads that scoring may use; None means one per core.
         """
 
     @abstractmethod
@@ -196,7 +196,7 @@ class Tagging(Task):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Self:
-        """Take the settings and, as ``format``, how files are written."""
+        """Make a task of its settings and of the ``format`` of files."""
         settings = dict(options)
         file_format = settings.pop("format", None)
         return replace(super().from_options(settings), format=file_format)
@@ -447,7 +447,7 @@ def _is_dataset_file(data: Any) -> bool:
 
 
 def _name(data: Any) -> str:
-    """What data is called in a report: the name of its file, without the folder."""
+    """Return the name of data in a report: that of its file, without the folder."""
     if not isinstance(data, (str, os.PathLike)):
         return "Python data"
     return "standard input" if str(data) == STDIN else shown(Path(data).name)

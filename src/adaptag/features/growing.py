@@ -34,8 +34,8 @@ class GrowingIndex:
     Attributes:
         start: The index to grow from; a hashed one stays as it is.
         n_of_kind: The number of predicates of each kind that there is room for.
-        limit: The maximum number of predicates of all kinds; None: no limit.
-        n_columns: The feature columns of the data; None: attributes.
+        limit: The maximum number of predicates of all kinds; None means no limit.
+        n_columns: The feature columns of the data; None for attributes.
     """
 
     def __init__(

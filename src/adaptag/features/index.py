@@ -71,7 +71,7 @@ class FeatureIndex:
         tensors: The tables that the core searches; see ``feature_index.hpp``. ``keys`` names every
             predicate: the number of its skeleton, then the numbers of its tokens. A hashed index
             has none: the number of a predicate is a hash of it, and its name is not known.
-        n_columns: The feature columns of the data that it was built from; None: attributes.
+        n_columns: The feature columns of the data that it was built from; None for attributes.
     """
 
     template: Template

@@ -102,7 +102,7 @@ class Template:
 
     @classmethod
     def load(cls, source: str | PathLike | Template, n_columns: int = 1) -> Template:
-        """Take a template as it is, a preset by its name, a file, or the text itself.
+        """Load a template: a preset by its name, a file, the text itself, or a parsed template.
 
         Args:
             source: A preset, a file, or the text: a string with a line break, or one that looks

@@ -41,7 +41,7 @@ class NewWord:
 
 @dataclass(frozen=True)
 class Detection:
-    """What a search for new words gives: the segmentation, and the words.
+    """The result of a search for new words: the segmentation, and the words.
 
     Attributes:
         segmentation: The words of every text.

@@ -77,7 +77,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
 
     @classmethod
     def from_model(cls, model: Chain, **arguments: Any) -> Segmenter:
-        """Put a segmenter around a trained chain; the arguments are those of the class."""
+        """Make a segmenter of a trained chain; the arguments are those of the class."""
         settings = {**model.index.features.record(), **arguments}
         segmenter = cls(**settings)
         segmenter._set_model(model)

@@ -12,7 +12,7 @@ __all__ = ["SegmenterSettings"]
 
 @dataclass(kw_only=True)
 class SegmenterSettings(Settings):
-    """How words become labels, and what rare words are worth."""
+    """How words become labels, and the weight of rare words."""
 
     tags: str = setting(
         "bie",

@@ -130,7 +130,7 @@ def check_outputs(
     """Raise where an output cannot be written, or would overwrite an input or another output.
 
     Args:
-        outputs: The files to write, by the name of the option that gives each; None: not given.
+        outputs: The files to write, by the name of the option that gives each; None if not given.
         inputs: The files to read, likewise.
     """
     used = {Path(path).resolve(): name for name, path in inputs.items() if path is not None}

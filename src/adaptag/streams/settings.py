@@ -11,7 +11,7 @@ __all__ = ["StreamSettings"]
 
 @dataclass(kw_only=True)
 class StreamSettings(Settings):
-    """How a stream is learned from."""
+    """The settings of training on a stream."""
 
     max_features: int | None = setting(
         None,

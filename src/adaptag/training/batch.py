@@ -211,7 +211,7 @@ class _InverseHessian:
         self.direction = np.zeros(n, np.float32)
 
     def learn(self, x: Weights, x_new: Weights, gradient: Vector, l1: float) -> None:
-        """Take in the step from x to x_new, and the gradient there."""
+        """Add the step from x to x_new, and the gradient at x_new."""
         if len(self.pairs) == self.memory:
             self.pairs.pop(0)
         s = min(set(range(self.memory)) - set(self.pairs))

@@ -63,7 +63,7 @@ class PassReport:
 
 
 def comparable(history: Sequence[PassReport]) -> list[PassReport]:
-    """Those passes whose scores are of the same metric as the last one's.
+    """Return the passes whose scores have the same metric as the last one.
 
     A run that is resumed with other development data, or with none, has passes of both.
     """

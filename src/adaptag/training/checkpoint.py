@@ -33,7 +33,7 @@ BEST = "best_weights"
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """Where a run ended: continuing from here gives the same bits as never having stopped.
+    """The state at the end of a run: continuing from it gives the same bits as one longer run.
 
     Attributes:
         algorithm: The name of the algorithm.
@@ -57,7 +57,7 @@ class Checkpoint:
 
     @property
     def best_metric(self) -> str | None:
-        """What the best pass was chosen by: ``F1`` or ``accuracy``; None: there was no choice."""
+        """The metric that chose the best pass, ``F1`` or ``accuracy``; None if none was chosen."""
         if self.best_weights is None or not 0 < self.best <= len(self.history):
             return None
         return self.history[self.best - 1].dev_metric

@@ -112,7 +112,7 @@ class TrainingSettings(AlgorithmSettings):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], parameters: Mapping[str, Any]) -> Self:
-        """Put settings and parameters of the algorithm together, and check them."""
+        """Combine settings with parameters of the algorithm, and check them."""
         values = dict(options)
         if parameters:
             values["parameters"] = {**(values.get("parameters") or {}), **parameters}
