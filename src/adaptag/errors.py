@@ -52,7 +52,7 @@ class ParameterError(AdaptagError):
 
 
 class DivergenceError(AdaptagError):
-    """Training left the numbers that can be computed with: a loss or a weight is not finite."""
+    """Training diverged: a loss or a weight is not finite."""
 
 
 class ModelError(AdaptagError):
@@ -60,11 +60,11 @@ class ModelError(AdaptagError):
 
 
 class NotTrainedError(ModelError, AttributeError):
-    """Something was asked of a model that only training gives it."""
+    """A model is used before it is trained."""
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> str:
-    """Say that ``name`` is no ``kind``, and what was probably meant."""
+    """Return the message that ``name`` is not a ``kind``, with what was probably meant."""
     names = sorted(allowed)
     close = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"allowed: {', '.join(names)}"

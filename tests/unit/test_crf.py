@@ -265,7 +265,7 @@ def test_segments(trained):
             assert one.probability == pytest.approx(expected, abs=1e-6)
     kinds = [one.type for one in trained.predict_proba_segments([A_LINE])[0]]
     assert kinds == [label[2:] for label in trained.predict_single(A_LINE) if label[0] == "B"]
-    with pytest.raises(AdaptagError, match="the labels are no chunks"):
+    with pytest.raises(AdaptagError, match="the labels do not mark chunks"):
         CRF().fit(X, Y).predict_proba_segments(X)
 
 
@@ -378,7 +378,7 @@ def test_development_data_with_labels_that_are_not_known():
         CorpusError, match="the data to score on has no sentence whose labels are all known"
     ):
         CRF().fit(X, Y, X[:1], [["A", None]])
-    with pytest.raises(ParameterError, match="X_dev and y_dev go together"):
+    with pytest.raises(ParameterError, match="X_dev and y_dev must be given together"):
         CRF().fit(X, Y, X)
 
 

@@ -163,7 +163,7 @@ def test_labels_go_with_python_data(tmp_path, opened):
     path = tmp_path / "f"
     path.write_text(TEXT)
     for data in (path, opened(path), ColumnCorpus.from_bytes(TEXT.encode())):
-        with pytest.raises(ParameterError, match="labels can only be given beside Python data"):
+        with pytest.raises(ParameterError, match="labels can only be given with Python data"):
             adaptag.train(data, LABELS)
 
 
