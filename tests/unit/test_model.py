@@ -301,7 +301,7 @@ def test_a_huge_n_gives_all_paths_or_an_error(model, n):
 
 def test_labels_that_are_no_chunks_have_no_segments():
     model = adaptag.train([["a", "b"]], [["DT", "NN"]], passes=1)
-    with pytest.raises(AdaptagError, match="no chunks"):
+    with pytest.raises(AdaptagError, match="do not mark chunks"):
         model.segments(["a"])
     with pytest.raises(ParameterError, match="legal is 'bio', but the labels mark no chunks"):
         model.tag(["a"], legal="bio")
