@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ __all__ = [
     "NotTrainedError",
     "ParameterError",
     "TemplateError",
+    "described",
     "unknown",
 ]
 
@@ -61,6 +63,15 @@ class ModelError(AdaptagError):
 
 class NotTrainedError(ModelError, AttributeError):
     """A model is used before it is trained."""
+
+
+def described(value: object) -> str:
+    """Say what was found where something else is allowed, as the core does."""
+    if value is None:
+        return "None"
+    text = reprlib.repr(value)
+    shown = f"{text[:40]}…" if len(text) > 40 else text
+    return f"the {'string' if isinstance(value, str) else type(value).__name__} {shown}"
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> str:

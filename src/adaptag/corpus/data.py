@@ -14,7 +14,7 @@ from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
 from adaptag.corpus.documents import Documents
 from adaptag.corpus.segmented import SegmentedCorpus
 from adaptag.corpus.tables import TAGS, is_table, sentences_and_labels
-from adaptag.errors import CorpusError, ParameterError, unknown
+from adaptag.errors import CorpusError, ParameterError, described, unknown
 from adaptag.storage.files import is_source, shown
 from adaptag.storage.tensors import kind_of
 
@@ -91,10 +91,9 @@ def corpus_of(
 
 def as_list(data: Any, name: str, allowed: str = "a list") -> list[Any]:
     """Return a collection as a list, or raise if it is not one; ``name`` says what it is."""
-    kind = ("sparse " if hasattr(data, "tocsr") else "") + type(data).__name__
     refused = isinstance(data, (str, bytes, Mapping)) or hasattr(data, "tocsr")
     if refused or not isinstance(data, Iterable):
-        raise CorpusError(f"{name} is of type {kind}; allowed: {allowed}")
+        raise CorpusError(f"{name} is {described(data)}; allowed: {allowed}")
     return data if isinstance(data, list) else list(data)
 
 
@@ -121,7 +120,7 @@ def _sentences(
     for number, sentence in enumerate(sentences, 1):
         if isinstance(sentence, (str, bytes, Mapping)) or not isinstance(sentence, Iterable):
             raise CorpusError(
-                f"sentence {number} is {_shown(sentence)}; allowed: a list of tokens, such as "
+                f"sentence {number} is {described(sentence)}; allowed: a list of tokens, such as "
                 "['the', 'cat'], or of feature dictionaries"
             )
         if isinstance(sentence, Iterator):
@@ -148,14 +147,14 @@ def _are_tokens(first: Any, number: int, tokens: bool | None) -> bool | None:
     if tokens is None:
         if not features and not isinstance(first, (str, Sequence)):
             raise CorpusError(
-                f"sentence {number}: the token {_shown(first)}; allowed: a string, a tuple of "
-                "strings (columns), or a dictionary of features"
+                f"sentence {number}: the token is {described(first)}; allowed: a string, a tuple "
+                "of strings (columns), or a dictionary of features"
             )
         return not features
     if tokens and features:
         raise CorpusError(
-            f"sentence {number}: a position is {_shown(first)}; with a template each position is a "
-            "token: a string, or a tuple of columns"
+            f"sentence {number}: a position is {described(first)}; with a template each position "
+            "is a token: a string, or a tuple of columns"
         )
     if not tokens and isinstance(first, str):
         raise CorpusError(
@@ -172,12 +171,7 @@ def _words(texts: list[Any], words: Iterable[Any]) -> list[list[str]]:
         raise CorpusError(f"the words of {len(sentences)} texts for {len(texts)} texts")
     for number, (text, sentence) in enumerate(zip(texts, sentences, strict=True), 1):
         if not isinstance(text, str):
-            raise CorpusError(f"text {number} is {_shown(text)}; allowed: a string")
+            raise CorpusError(f"text {number} is {described(text)}; allowed: a string")
         if "".join("".join(sentence).split()) != "".join(text.split()):
             raise CorpusError(f"text {number}: its words do not give the text: {text[:20]!r}")
     return sentences
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return f"{text[:40] + '…' if len(text) > 40 else text} of type {type(value).__name__}"

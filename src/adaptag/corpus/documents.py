@@ -22,7 +22,7 @@ import numpy as np
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.corpus.text import read_lines
-from adaptag.errors import CorpusError, ParameterError
+from adaptag.errors import CorpusError, ParameterError, described
 from adaptag.settings import AUTO
 from adaptag.storage.files import shown
 
@@ -113,9 +113,7 @@ class Documents:
             raise ParameterError(f"format is {requested.format!r}; texts in a list are 'text'")
         for number, text in enumerate(texts, 1):
             if not isinstance(text, str):
-                raise CorpusError(
-                    f"text {number} is {text!r} of type {type(text).__name__}; allowed: a string"
-                )
+                raise CorpusError(f"text {number} is {described(text)}; allowed: a string")
         names = [NO_LABEL] * len(texts) if labels is None else list(labels)
         if len(names) != len(texts):
             raise CorpusError(f"{len(names)} labels for {len(texts)} texts")

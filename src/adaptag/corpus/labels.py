@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag.corpus.offsets import items_of
-from adaptag.errors import CorpusError
+from adaptag.errors import CorpusError, described
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,14 +91,14 @@ def number_sequences(
         before = len(ids)
         if isinstance(sequence, str) or not isinstance(sequence, Iterable):
             raise CorpusError(
-                f"labels of sentence {n}: {_shown(sequence)}; allowed: a list of labels"
+                f"labels of sentence {n}: {described(sequence)}; allowed: a list of labels"
             )
         for label in sequence:
             number = numbers.get(label) if isinstance(label, (str, NoneType)) else None
             if number is None:
                 if not isinstance(label, str):
                     raise CorpusError(
-                        f"labels of sentence {n}: {_shown(label)}; allowed: a string, or None "
+                        f"labels of sentence {n}: {described(label)}; allowed: a string, or None "
                         "where the label is not known"
                     )
                 number = numbers[str(label)] = len(numbers) - 1
@@ -110,11 +110,6 @@ def number_sequences(
     if n != len(offsets) - 1:
         raise CorpusError(f"labels of {n} sentences for {len(offsets) - 1} sentences")
     return np.array(ids, np.int32), [name for name in numbers if name is not None]
-
-
-def _shown(value: object) -> str:
-    """Describe what was given in place of labels, for a message."""
-    return f"{value!r} of type {type(value).__name__}"
 
 
 def known_sentences(
