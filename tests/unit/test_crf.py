@@ -157,8 +157,8 @@ def test_cutoff_and_rich_edges():
         (X, [0, 1, 2], "labels of sentence 1: the int 0; allowed: a list of labels"),
         (X, None, "requires y to be passed, but the target y is None"),
         (X, "ABC", "y is the string 'ABC'; allowed: a list of sequences"),
-        (X, [[None, None], [None], [None] * 3], "<data>: no label is known; allowed: some"),
-        (None, Y, "X is of type NoneType; allowed: a list of sequences"),
+        (X, [[None, None], [None], [None] * 3], "<data>: no label is known; at least one"),
+        (None, Y, "X is None; allowed: a list of sequences"),
         ([], [], "X holds 0 sequences"),
         ([["a", "b"]], [["A", "B"]], "the token 'a'; tokens need a template"),
         (
@@ -186,7 +186,7 @@ def test_features_or_a_string_where_tokens_belong():
         CorpusError, match="sentence 1 is the string '2 cups'; allowed: a list of tokens"
     ):
         crf.predict_single("2 cups")
-    with pytest.raises(CorpusError, match="X is the string .*; allowed: a list of sequences"):
+    with pytest.raises(CorpusError, match=r"X is the string .*; allowed: a list of sequences"):
         crf.predict("2 cups")
 
 

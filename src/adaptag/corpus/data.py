@@ -93,7 +93,8 @@ def as_list(data: Any, name: str, allowed: str = "a list") -> list[Any]:
     """Return a collection as a list, or raise if it is not one; ``name`` says what it is."""
     refused = isinstance(data, (str, bytes, Mapping)) or hasattr(data, "tocsr")
     if refused or not isinstance(data, Iterable):
-        raise CorpusError(f"{name} is {described(data)}; allowed: {allowed}")
+        kind = "a sparse matrix" if hasattr(data, "tocsr") else described(data)
+        raise CorpusError(f"{name} is {kind}; allowed: {allowed}")
     return data if isinstance(data, list) else list(data)
 
 
