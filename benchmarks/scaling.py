@@ -43,6 +43,7 @@ class Contestant:
             np.empty(0, np.float32),
             rows.view(np.uint8),
             np.zeros(1, np.dtype(list(adf.run_state))).view(np.uint8),
+            None,
         )
         self.seconds: list[float] = []
 

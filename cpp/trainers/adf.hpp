@@ -28,21 +28,22 @@ class Adf {
       .refresh = true, .scale = true, .close_window = true, .special_form = true};
 
   static Declaration declaration() {
-    return {"adf",
-            "L2-regularised conditional likelihood, one learning rate per feature that decays with "
-            "its frequency",
-            "The default: the best accuracy in few passes.",
-            10,
-            {rate_parameter(0.1),
-             sigma_parameter,
-             {"alpha", 0.995, "(0, 1)", "decay of the rate of a feature that does not occur"},
-             {"beta", 0.6, "(0, 1)", "decay of the rate of a feature in every sentence"},
-             {"window", 0, "integer [0, inf)",
-              "sentences q between decays; 0: a tenth of the data, at least 100"},
-             batch_parameter},
-            {{"rate", "float32"}, {"count", "uint32"}, {"stamp", "uint32"}, {"pending", "float32"}},
-            {{"step", "uint64"}},
-            ""};
+    return {
+        "adf",
+        "L2-regularised conditional likelihood, one learning rate per feature that decays with "
+        "its frequency",
+        "The default: the best accuracy in few passes.",
+        10,
+        {rate_parameter(0.1),
+         sigma_parameter,
+         {"alpha", 0.995, "(0, 1)", "decay of the rate of a feature that does not occur"},
+         {"beta", 0.6, "(0, 1)", "decay of the rate of a feature that occurs in every sentence"},
+         {"window", 0, "integer [0, inf)",
+          "number of sentences q between decays; 0 means a tenth of the data, at least 100"},
+         batch_parameter},
+        {{"rate", "float32"}, {"count", "uint32"}, {"stamp", "uint32"}, {"pending", "float32"}},
+        {{"step", "uint64"}},
+        ""};
   }
 
   Adf(const Values& values, const Task& task, State<RowState, RunState> state)

@@ -10,11 +10,12 @@ namespace adaptag {
 struct ArowRule {
   static constexpr std::string_view name = "arow";
   static constexpr std::string_view objective =
-      "the squared hinge loss, with a variance for each weight that falls with every use";
+      "the squared hinge loss, with a variance for each weight that decreases with every update";
   static constexpr std::string_view advice =
-      "Margins with a step for each weight; rare features learn fast.";
+      "Large margins with a step length per weight; rare features are learned fast.";
   static constexpr Parameter parameter{
-      "gamma", 100.0, "(0, inf)", "r, how little one sentence may change: weights and variances"};
+      "gamma", 100.0, "(0, inf)",
+      "r: the larger, the less one sentence changes weights and variances"};
 
   static constexpr bool takes_mean = false;
 

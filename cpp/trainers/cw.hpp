@@ -13,11 +13,11 @@ namespace adaptag {
 struct CwRule {
   static constexpr std::string_view name = "cw";
   static constexpr std::string_view objective =
-      "the probability that a Gaussian over the weights prefers the right path";
+      "the probability that weights drawn from a Gaussian score the gold path highest";
   static constexpr std::string_view advice =
-      "A baseline of the literature; noise in the labels harms it more than arow.";
+      "A baseline of the literature; more sensitive to noise in the labels than arow.";
   static constexpr Parameter parameter{"confidence", 0.9, "(0.5, 1)",
-                                       "probability η that each sentence must reach"};
+                                       "minimum probability η for each sentence"};
 
   static constexpr bool takes_mean = true;  // each step goes all the way: their sum runs away
 

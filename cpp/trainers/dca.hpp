@@ -17,15 +17,16 @@ class Dca {
   using RunState = Average::RunState;
 
   static Declaration declaration() {
-    return {"dca",
-            "conditional likelihood, each step as long as the sentence's loss asks for; gives the "
-            "mean of all weights on the way",
-            "Robust without tuning: there is no learning rate.",
-            10,
-            {{"aggressiveness", 1.0, "(0, inf)", "largest step C"}, batch_parameter},
-            Average::row_fields(),
-            Average::run_fields(),
-            "sum"};
+    return {
+        "dca",
+        "conditional likelihood, with a step length computed from the loss of each sentence; the "
+        "weights are averaged over all updates",
+        "Robust without tuning: there is no learning rate.",
+        10,
+        {{"aggressiveness", 1.0, "(0, inf)", "maximum step length C"}, batch_parameter},
+        Average::row_fields(),
+        Average::run_fields(),
+        "sum"};
   }
 
   Dca(const Values& values, const Task& task, State<RowState, RunState> state)

@@ -43,11 +43,12 @@ constexpr Parameter rate_parameter(double initial) {
   return {"rate", initial, "auto or (0, inf)", "initial learning rate"};
 }
 constexpr Parameter sigma_parameter{"sigma", 5.0, "(0, inf]",
-                                    "standard deviation of the Gaussian prior; inf: none"};
-constexpr Parameter batch_parameter{"batch", 1, "integer [1, 1000000]", "sentences in each update"};
-constexpr Parameter period_parameter{
-    "period", 0, "integer [0, 1000000000]",
-    "updates between two regularisations of all weights; 0: such that they cost little"};
+                                    "standard deviation of the Gaussian prior; inf means no prior"};
+constexpr Parameter batch_parameter{"batch", 1, "integer [1, 1000000]",
+                                    "number of sentences per update"};
+constexpr Parameter period_parameter{"period", 0, "integer [0, 1000000000]",
+                                     "number of updates between regularisations of all weights; 0 "
+                                     "means a number at which they cost little"};
 
 // The values of the declared parameters, by name.
 class Values {

@@ -23,21 +23,22 @@ class Madf {
   };
 
   static Declaration declaration() {
-    return {"madf",
-            "L2-regularised conditional likelihood, one fixed scaling of the learning rate per "
-            "weight, from its frequency",
-            "Frequencies are very unequal and training goes on for long: its 1/t schedule never "
-            "stops short.",
-            20,
-            {rate_parameter(0.1),
-             sigma_parameter,
-             {"lower", 0.001, "(0, inf)", "scaling a of a weight whose feature is at every token"},
-             {"upper", 1.0, "(0, inf)", "scaling b of a weight whose feature is at none"},
-             period_parameter,
-             batch_parameter},
-            {},
-            {{"step", "uint64"}},
-            "scaling"};
+    return {
+        "madf",
+        "L2-regularised conditional likelihood, one fixed scaling of the learning rate per "
+        "weight, from its frequency",
+        "For very unequal feature frequencies and many passes: its 1/t schedule does not stop "
+        "learning too early.",
+        20,
+        {rate_parameter(0.1),
+         sigma_parameter,
+         {"lower", 0.001, "(0, inf)", "scaling a of a weight whose feature occurs at every token"},
+         {"upper", 1.0, "(0, inf)", "scaling b of a weight whose feature never occurs"},
+         period_parameter,
+         batch_parameter},
+        {},
+        {{"step", "uint64"}},
+        "scaling"};
   }
 
   Madf(const Values& values, const Task& task, State<RowState, RunState> state)

@@ -19,16 +19,19 @@ class Pa {
   using RunState = Average::RunState;
 
   static Declaration declaration() {
-    return {"pa",
-            "the hinge loss under the Hamming cost; gives the mean of all weights on the way",
-            "Margins without a learning rate; fast passes, probabilities that are not calibrated.",
-            10,
-            {{"aggressiveness", 0.1, "(0, inf)", "largest step C (pa-1), or its softness (pa-2)"},
-             {"variant", 0, "pa-1 | pa | pa-2", "how noise is met: a limit, not at all, softly"},
-             batch_parameter},
-            Average::row_fields(),
-            Average::run_fields(),
-            "sum"};
+    return {
+        "pa",
+        "the hinge loss with Hamming cost; the weights are averaged over all updates",
+        "Large margins without a learning rate; fast passes. Its probabilities are not calibrated.",
+        10,
+        {{"aggressiveness", 0.1, "(0, inf)",
+          "C: the maximum step length (pa-1); larger values damp steps less (pa-2)"},
+         {"variant", 0, "pa-1 | pa | pa-2",
+          "step length: limited by C (pa-1), not limited (pa), or damped by C (pa-2)"},
+         batch_parameter},
+        Average::row_fields(),
+        Average::run_fields(),
+        "sum"};
   }
 
   Pa(const Values& values, const Task& task, State<RowState, RunState> state)

@@ -61,7 +61,7 @@ class AveragedPerceptron {
 
   static Declaration declaration() {
     return {"averaged-perceptron",
-            "mistakes of the best path; gives the mean of all weights on the way",
+            "mistakes of the best path; the weights are averaged over all updates",
             "The fastest passes, no parameter to choose; its probabilities are not calibrated.",
             10,
             {batch_parameter},

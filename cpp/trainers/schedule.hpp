@@ -7,8 +7,8 @@
 
 namespace adaptag {
 
-constexpr Parameter decay_parameter{
-    "decay", 0.85, "(0, 1]", "factor by which the rate falls in each pass (schedule exponential)"};
+constexpr Parameter decay_parameter{"decay", 0.85, "(0, 1]",
+                                    "factor of the rate per pass (schedule exponential)"};
 
 // γ_t of update t, N updates in a pass.
 struct Schedule {

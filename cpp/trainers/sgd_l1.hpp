@@ -35,7 +35,7 @@ class SgdL1 {
             {rate_parameter(0.5),
              {"l1", 1.0, "[0, inf)", "strength C of the L1 penalty"},
              {"penalty", 0, "cumulative | clipping | naive", "how the penalty is applied"},
-             {"schedule", 0, "exponential | harmonic", "how the rate falls"},
+             {"schedule", 0, "exponential | harmonic", "how the rate decreases"},
              decay_parameter,
              batch_parameter},
             {{"paid", "float64"}},

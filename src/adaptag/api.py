@@ -68,9 +68,9 @@ def train(
             data: 5 passes and 5 more give the same bits as 10. ``passes`` are those to add; a pass
             that was interrupted counts as one. Training that had a ``start`` needs it again.
         checkpoint: A file for the state of training at the end, for ``resume``.
-        format: How a column file is written, where its form is not found by itself; or
-            ``attributes`` for a CRFsuite file.
-        callbacks: Objects that are told of the progress, and can stop training.
+        format: The format of a column file, if it cannot be detected; or ``attributes`` for a
+            CRFsuite file.
+        callbacks: Objects that are notified of the progress and can stop training.
         **options: The settings of features (``template``, ``cutoff``, …) and of training
             (``algorithm``, ``passes``, ``seed``, …), and the parameters of the algorithm (``rate``,
             ``sigma``, …). See [the settings](guide/settings.md).
@@ -160,7 +160,7 @@ def encode(
     format: Format = None,  # noqa: A002
     **options: Any,
 ) -> Dataset:
-    """Encode training data, so that it can be saved and trained on again and again.
+    """Encode training data once, to save it and train on it several times.
 
     Args:
         data: The training data, as for ``train``.
@@ -232,7 +232,7 @@ def evaluate(
     """Score predicted label sequences: chunks as conlleval does, or tokens where there are none.
 
     Args:
-        gold: The right labels of each sentence.
+        gold: The gold labels of each sentence.
         predicted: The predicted labels of each sentence.
         metric: ``F1`` scores chunks, ``accuracy`` tokens, ``auto`` what most labels mark.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import reprlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ __all__ = [
     "NotTrainedError",
     "ParameterError",
     "TemplateError",
+    "described",
     "unknown",
 ]
 
@@ -52,7 +54,7 @@ class ParameterError(AdaptagError):
 
 
 class DivergenceError(AdaptagError):
-    """Training left the numbers that can be computed with: a loss or a weight is not finite."""
+    """Training diverged: a loss or a weight is not finite."""
 
 
 class ModelError(AdaptagError):
@@ -60,11 +62,20 @@ class ModelError(AdaptagError):
 
 
 class NotTrainedError(ModelError, AttributeError):
-    """Something was asked of a model that only training gives it."""
+    """A model is used before it is trained."""
+
+
+def described(value: object) -> str:
+    """Say what was found where something else is allowed, as the core does."""
+    if value is None:
+        return "None"
+    text = reprlib.repr(value)
+    shown = f"{text[:40]}…" if len(text) > 40 else text
+    return f"the {'string' if isinstance(value, str) else type(value).__name__} {shown}"
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> str:
-    """Say that ``name`` is no ``kind``, and what was probably meant."""
+    """Return the message that ``name`` is not a ``kind``, with what was probably meant."""
     names = sorted(allowed)
     close = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"allowed: {', '.join(names)}"

@@ -56,7 +56,7 @@ class Parameter:
         default_text: What stands for the default in tables and help, where it is None.
         short: A short form of the command-line option, such as ``-t``.
         panel: The panel of the command-line help that lists it.
-        search: The values that ``adaptag tune`` tries when it is asked to search this one.
+        search: The values that ``adaptag tune`` tries when this one is searched.
         flag: The command-line form of a value that is true or false, such as ``--x/--no-x``.
         option: Whether the command line has an option for it.
     """
@@ -130,14 +130,14 @@ class Parameter:
     def _check_number(self, value: Any) -> float:
         match = BOUNDS.fullmatch(self.bounds)
         assert match is not None, self.bounds
-        _, whole, left, low, high, right = match.groups()
+        _, integer, left, low, high, right = match.groups()
         try:
             number = math.nan if isinstance(value, bool) else float(value)
         except (TypeError, ValueError):
             number = math.nan
         above = number > float(low) or (left == "[" and number == float(low))
         below = number < float(high) or (right == "]" and number == float(high))
-        if not (above and below) or (whole and not number.is_integer()):
+        if not (above and below) or (integer and not number.is_integer()):
             raise ParameterError(f"{self.name} is {value!r}; allowed: {self.bounds}")
         return number
 
@@ -162,8 +162,8 @@ def positional(group: type[Settings], name: str, **changes: Any) -> Any:
 class Settings:
     """A group of settings: a dataclass whose fields are made by ``setting``.
 
-    Values are checked by ``check``, not when they are stored, as scikit-learn asks of estimators,
-    which are dataclasses of the same fields.
+    Values are checked by ``check``, not when they are stored, as scikit-learn requires of
+    estimators, which are dataclasses of the same fields.
     """
 
     @classmethod
@@ -178,7 +178,7 @@ class Settings:
 
     @classmethod
     def taken_from(cls, source: Any, **changes: Any) -> Self:
-        """Take the settings from the attributes of an object that has them all, and check them."""
+        """Copy the settings from the attributes of an object that has them all, and check them."""
         names = [item.name for item in dataclasses.fields(cls) if item.name not in changes]
         return cls(**{name: getattr(source, name) for name in names}, **changes).check()
 
@@ -192,7 +192,7 @@ class Settings:
         return self
 
     def given(self) -> dict[str, Any]:
-        """Those that differ from their defaults, by name."""
+        """Return the settings that differ from their defaults, by name."""
         return {
             name: getattr(self, name)
             for name, declaration in self.declared().items()
@@ -234,10 +234,10 @@ def split_options(
     """
     names = [list(group.declared()) for group in groups]
     further = list(also)
-    every = {name for group in names for name in group} | set(further)
+    allowed = {name for group in names for name in group} | set(further)
     for name in options:
-        if name not in every:
-            raise ParameterError(unknown("argument", name, every))
+        if name not in allowed:
+            raise ParameterError(unknown("argument", name, allowed))
     parts = [{name: options[name] for name in group if name in options} for group in names]
     known = {name for group in names for name in group}
     return (*parts, {n: options[n] for n in further if n in options and n not in known})
@@ -256,18 +256,18 @@ def with_options(*groups: type[Settings], parameters: bool = False) -> Callable[
 
     def decorate(function: F) -> F:
         signature = inspect.signature(function)
-        kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-        taken = {p.name for p in kept}
+        own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+        own_names = {p.name for p in own}
         added = [
             inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=declaration.default)
             for group in groups
             for name, declaration in group.declared().items()
-            if name not in taken
+            if name not in own_names
         ]
         if parameters:
             added.append(inspect.Parameter("algorithm_parameters", inspect.Parameter.VAR_KEYWORD))
         function.__signature__ = signature.replace(  # type: ignore[attr-defined]
-            parameters=[*kept, *added]
+            parameters=[*own, *added]
         )
         return function
 

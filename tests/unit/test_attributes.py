@@ -185,5 +185,5 @@ def test_columns_and_attributes_do_not_mix(trained):
         model.tag_corpus(trained[1])
     with pytest.raises(CorpusError, match="holds columns; the model was trained on attributes"):
         trained[0].evaluate(ColumnCorpus.from_sentences([[("a", "x")]]))
-    with pytest.raises(ParameterError, match="they take no template"):
+    with pytest.raises(ParameterError, match="cannot be combined with a template"):
         adaptag.encode(trained[1], template="B")

@@ -276,7 +276,7 @@ def test_tables_of_many_classes_are_cut():
         ("train train -m no/m", "no/m: cannot write: No such file or directory"),
         ("train train -m m -a x", "unknown algorithm 'x'"),
         ("train train -m m --dev plain", "plain:1: no label; write label<TAB>text"),
-        ("train two -m m --no-bigrams", "--bigrams and --no-bigrams go with text; two is svml"),
+        ("train two -m m --no-bigrams", "--bigrams and --no-bigrams require the format text"),
         ("predict test -m no", "no: cannot read: No such file or directory"),
         ("predict test -m train", "train: not an adaptag model"),
         (

@@ -254,7 +254,7 @@ def test_parts_are_bounded(tmp_path, monkeypatch):
         ("svmlight", "1 3:1_0", "'3:1_0'; allowed"),
         ("svmlight", "1:2 3:4", "no label; write label index:value …"),
         ("counts", "a:1 b:2", "no label; write feature:count … #label#:label"),
-        ("counts", "a:1 #label#:", "the label behind '#label#:' is empty"),
+        ("counts", "a:1 #label#:", "the label after '#label#:' is empty"),
         ("counts", "#label#:x a:1", "no label; write feature:count … #label#:label"),
         ("counts", "a:1 b #label#:x", "'b'; allowed: feature:value"),
         ("counts", "a:1 b:c:d #label#:x", "'b:c:d'; allowed: feature:value, the value a finite"),

@@ -97,7 +97,7 @@ def test_the_table_and_json(plain, tmp_path, monkeypatch, capsys):
     ("arguments", "message"),
     [
         (["--explain", " "], "the sentence is empty"),
-        (["--json"], "--json goes with --explain"),
+        (["--json"], "--json requires --explain"),
     ],
 )
 def test_bad_questions(plain, tmp_path, monkeypatch, capsys, arguments, message):

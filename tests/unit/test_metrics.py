@@ -87,7 +87,7 @@ def test_chunks():
     assert metrics.chunk_f1_score(TRUE, GUESS) == adaptag.evaluate(TRUE, GUESS).chunks.f1 / 100
     assert metrics.chunk_f1_score(TRUE, TRUE) == 1.0
     assert metrics.chunk_f1_score([["O"]], [["O"]]) == 0.0
-    with pytest.raises(AdaptagError, match="the labels are no chunks"):
+    with pytest.raises(AdaptagError, match="the labels do not mark chunks"):
         metrics.chunk_f1_score([["NOUN"]], [["NOUN"]])
 
 

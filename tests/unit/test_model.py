@@ -301,7 +301,7 @@ def test_a_huge_n_gives_all_paths_or_an_error(model, n):
 
 def test_labels_that_are_no_chunks_have_no_segments():
     model = adaptag.train([["a", "b"]], [["DT", "NN"]], passes=1)
-    with pytest.raises(AdaptagError, match="no chunks"):
+    with pytest.raises(AdaptagError, match="do not mark chunks"):
         model.segments(["a"])
     with pytest.raises(ParameterError, match="legal is 'bio', but the labels mark no chunks"):
         model.tag(["a"], legal="bio")
@@ -320,7 +320,7 @@ def test_labels_that_are_no_chunks_have_no_segments():
         ([["a"], ["b", "c"]], [["x"], ["y"]], {}, "sentence 2: 1 labels for 2 tokens"),
         ([], [], {}, "the data holds no sentence"),
         ([[]], [[]], {}, "the data holds no token"),
-        ("file", [["x"]], {}, "labels can only be given beside Python data"),
+        ("file", [["x"]], {}, "labels can only be given with Python data"),
         ([["a"]], None, {}, "1 column; a labelled file needs at least 2"),
         ([[("a", "x")]], None, {"dev": [["a"]]}, "1 column"),
     ],

@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from adaptag._native import core
+from adaptag.errors import DivergenceError
 from adaptag.training.batch import Objective
 from tests.reference.crf import BruteForce, constrained, loss_and_gradient, scores
 from tests.unit.making import fit
@@ -156,5 +158,8 @@ def test_labels_that_are_ruled_out():
     problem = problem_for("adf", {}, 3, n_sentences=3)
     n = problem.n_labels + 1
     problem = replace(problem, legal=np.zeros((n, n), np.uint8))
-    with pytest.raises(ValueError, match="no label sequence satisfies the constraints"):
-        trainer_of("adf", problem).run(orders(problem, 1)[0])
+    trainer, order = trainer_of("adf", problem), orders(problem, 1)[0]
+    with pytest.raises(core.NoPathError, match="no label sequence satisfies the constraints"):
+        trainer._run.run(trainer._data, order)
+    with pytest.raises(DivergenceError):  # data that the transitions rule out is refused earlier
+        trainer.run(order)

@@ -34,10 +34,12 @@ TOKENS = [
 
 @pytest.mark.parametrize(("sentence", "message"), SENTENCES)
 def test_what_is_no_sentence(model, sentence, message):
-    for tag in (model.tag, model.decode, model.marginals):
-        with pytest.raises(CorpusError) as raised:
-            tag(sentence)
-        assert str(raised.value) == f"sentence 1 is {message}"
+    with pytest.raises(CorpusError) as raised:
+        model.tag(sentence)
+    assert str(raised.value) == f"sentence 1 is {message}"
+    with pytest.raises(CorpusError) as raised:
+        model.marginals(sentence)
+    assert str(raised.value).startswith(f"sentence 1 is {message.split(', e.g.')[0]}")
     with pytest.raises(CorpusError) as raised:
         model.tag_all([["the", "cat"], sentence])
     assert str(raised.value) == f"sentence 2 is {message}"
@@ -55,7 +57,7 @@ def test_what_is_no_token(model, token, message):
 
 @pytest.mark.parametrize("sentences", ["the cat", {"a": ["b"]}, None, 7])
 def test_what_are_no_sentences(model, sentences):
-    with pytest.raises(CorpusError, match=r"^the data is .*; allowed: a list of sentences"):
+    with pytest.raises(CorpusError, match=r"^sentences is .*; allowed: a list of sentences"):
         model.tag_all(sentences)
 
 
@@ -81,7 +83,7 @@ def test_errors_of_the_caller_are_passed_on(model):
 
 
 def test_mistakes_inside_are_not_taken_for_bad_input(model, monkeypatch):
-    monkeypatch.setattr(type(model), "_check_template", lambda _: 1 + "a")
+    monkeypatch.setattr(type(model), "_check_first", lambda *_: 1 + "a")
     with pytest.raises(TypeError, match="unsupported operand"):
         model.tag(["the"])
 

@@ -258,9 +258,9 @@ def test_words_of_a_dictionary_are_not_new(cli, saved):
         ("cut text -m MODEL -o no/o", "no/o: cannot write"),
         ("evaluate train.txt", "give either PREDICTED or --model"),
         ("evaluate train.txt train.txt -m MODEL", "give either PREDICTED or --model"),
-        ("evaluate train.txt train.txt --new-words", "--new-words and --dictionary go with"),
-        ("evaluate train.txt train.txt -d words", "--new-words and --dictionary go with --model"),
-        ("evaluate train.txt -m MODEL --words words", "--words goes with PREDICTED"),
+        ("evaluate train.txt train.txt --new-words", "--new-words and --dictionary require"),
+        ("evaluate train.txt train.txt -d words", "--new-words and --dictionary require --model"),
+        ("evaluate train.txt -m MODEL --words words", "--words cannot be combined with --model"),
         ("evaluate train.txt train.txt --words words --fold x", "unknown fold 'x'"),
         ("evaluate train.txt text", "sentence 1: gold and predicted words are of different texts"),
         ("evaluate no -m MODEL", "no: cannot read"),
@@ -314,7 +314,7 @@ def test_a_failure_leaves_the_old_output(cli, saved):
             ["train", "spaced", "-m", "m", "--plain-edges", "--edge-cutoff", "2"],
             "plain_edges leaves no edge",
         ),
-        (["evaluate", "spaced", "-m", "MODEL", "--fold", "width"], "--fold goes with --words"),
+        (["evaluate", "spaced", "-m", "MODEL", "--fold", "width"], "--fold requires --words"),
     ],
 )
 def test_options_that_would_do_nothing_are_refused(cli, saved, arguments, message):

@@ -505,10 +505,10 @@ def test_a_dictionary_holds_words():
 @pytest.mark.parametrize(
     ("words", "weight", "message"),
     [
-        ("", 1, "'' is no word: it is empty or holds white space"),
-        ("我 们", 1, "'我 们' is no word"),
-        (["我", "\t"], 1, r"'\\t' is no word"),
-        ([3], 1, "3 is no word"),
+        ("", 1, "'' is not a word: it is empty or contains white space"),
+        ("我 们", 1, "'我 们' is not a word"),
+        (["我", "\t"], 1, r"'\\t' is not a word"),
+        ([3], 1, "3 is not a word"),
         ("我", math.nan, "the weight of '我' is nan; allowed: -1000 to 1000, or force"),
         ({"我": -math.inf}, 1, "the weight of '我' is -inf; allowed: -1000 to 1000, or force"),
     ],

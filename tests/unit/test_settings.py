@@ -144,7 +144,8 @@ def test_records_are_what_a_model_keeps():
     model = adaptag.train(SENTENCES, LABELS, passes=2, cutoff=1, sigma=2.0, seed=4)
     assert model.provenance["feature_settings"] == FeatureSettings().record()
     kept = model.provenance["training_settings"]
-    assert (kept["passes"], kept["seed"], kept["parameters"]) == (2, 4, {"sigma": 2.0})
+    assert (kept["patience"], kept["metric"]) == (5, "auto")
+    assert (model.provenance["seed"], model.provenance["parameters"]["sigma"]) == (4, 2.0)
     assert adaptag.Model.from_bytes(model.to_bytes()).provenance == model.provenance
 
 

@@ -439,7 +439,7 @@ def test_labels_may_come_from_iterators():
     [
         (SENTENCES, LABELS[:-1], "labels of 11 sentences for 12 sentences"),
         ([["a"], ["b", "c"]], [["X"], ["X"]], "sentence 2: 1 labels for 2 tokens"),
-        ("train.txt", [["X"]], "labels can only be given beside Python data"),
+        ("train.txt", [["X"]], "labels can only be given with Python data"),
         ([], [], "the data holds no sentence"),
         ([[], []], [[], []], "the data holds no token"),
         ([[("a", "b")], ["c"]], [["X"], ["X"]], "sentence 2, token 1: 1 columns.* has 2"),

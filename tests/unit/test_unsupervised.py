@@ -141,7 +141,7 @@ def test_texts_that_are_none(learn):
 @pytest.mark.parametrize("learn", LEARNERS)
 @pytest.mark.parametrize("token", ["们们", "", 3, None])
 def test_tokens_that_are_no_characters(learn, token):
-    with pytest.raises(CorpusError, match=f"token 1 is {token!r}; allowed: one character a token"):
+    with pytest.raises(CorpusError, match=f"token 1 is {token!r}; allowed: one character per"):
         learn(["我们"])(["我", token])
 
 

@@ -16,16 +16,16 @@ __all__ = ["available", "build", "core", "cores"]
 
 
 def _choose() -> str:
-    wanted = os.environ.get("ADAPTAG_CORE")
-    if wanted is None and available:
+    requested = os.environ.get("ADAPTAG_CORE")
+    if requested is None and available:
         return available[0]
-    if wanted is None or wanted not in available:
-        setting = "the core is not built" if wanted is None else f"ADAPTAG_CORE={wanted!r}"
+    if requested is None or requested not in available:
+        setting = "the core is not built" if requested is None else f"ADAPTAG_CORE={requested!r}"
         raise ImportError(
             f"{setting}; this processor runs: {', '.join(cpu.supported_variants())}; "
             f"installed of these: {', '.join(available) or 'none'}"
         )
-    return wanted
+    return requested
 
 
 def cores() -> int:

@@ -96,7 +96,7 @@ class DocumentClassifier:
 
     @classmethod
     def of(cls, model: Model, name: str = "the model") -> DocumentClassifier:
-        """Take a model of documents."""
+        """Make a classifier of a model of documents."""
         section = model.configuration.get(SECTION)
         if section is None:
             raise ModelError(f"{name}: not a model of documents; train one with adaptag classify")
@@ -139,7 +139,7 @@ class DocumentClassifier:
             labels: The class of each text, where ``data`` is a list of texts.
             dev: Development data, a file or documents that were read: scored after every pass, the
                 best pass is kept, and training stops after ``patience`` passes without improvement.
-            callbacks: Objects that are told of the progress, and can stop training.
+            callbacks: Objects that are notified of the progress and can stop training.
             **options: The settings of documents, of features and of training, and the parameters of
                 the algorithm. See [the settings](guide/settings.md).
         """

@@ -22,18 +22,18 @@ def algorithms(
 
     table = Table(show_lines=name is None, title_justify="left", caption_justify="left")
     if name is not None:
-        chosen = algorithm(name)
-        table.title = f"{chosen.name}: {chosen.objective}"
-        table.caption = f"{chosen.advice} Default: {chosen.passes} passes."
+        selected = algorithm(name)
+        table.title = f"{selected.name}: {selected.objective}"
+        table.caption = f"{selected.advice} Default: {selected.passes} passes."
         for heading in ("parameter", "default", "allowed", "what it does"):
             table.add_column(heading, no_wrap=heading in ("parameter", "default"))
-        for p in chosen.parameters:
+        for p in selected.parameters:
             table.add_row(p.name, p.shown_default, p.bounds, p.help)
     else:
         table.caption = "adaptag algorithms NAME shows the parameters of one."
         for heading in ("algorithm", "optimises", "parameters", "when to use it"):
             table.add_column(heading, no_wrap=heading == "algorithm")
-        for one in algorithms().values():
-            parameters = "\n".join(f"{p.name} {p.shown_default}" for p in one.parameters)
-            table.add_row(one.name, one.objective, parameters, one.advice)
+        for declaration in algorithms().values():
+            parameters = "\n".join(f"{p.name} {p.shown_default}" for p in declaration.parameters)
+            table.add_row(declaration.name, declaration.objective, parameters, declaration.advice)
     Console().print(table)

@@ -74,7 +74,7 @@ def train(
     form, features, training, parameters = split_options(
         options, DocumentFormat, DocumentFeatures, TrainingSettings, also=parameter_names()
     )
-    given = given_parameters(training.get("algorithm"), parameters)
+    algorithm_parameters = given_parameters(training.get("algorithm"), parameters)
     DocumentFeatures(**features).check()
     check_files({"--model": model, "--log": log}, {"TRAIN": data, "--dev": dev})
     begin = time.perf_counter()
@@ -82,7 +82,8 @@ def train(
         documents = corpus_of(data, task=CLASSIFICATION, format=DocumentFormat(**form).check())
         if "bigrams" in form and documents.format.format != "text":
             raise ParameterError(
-                f"--bigrams and --no-bigrams go with text; {data} is {documents.format.format}"
+                "--bigrams and --no-bigrams require the format text; "
+                f"{data} is {documents.format.format}"
             )
         held_out = None
         if dev is not None:
@@ -93,7 +94,12 @@ def train(
     )
     train_and_save(
         lambda callbacks: DocumentClassifier.train(
-            documents, dev=held_out, callbacks=callbacks, **features, **training, **given
+            documents,
+            dev=held_out,
+            callbacks=callbacks,
+            **features,
+            **training,
+            **algorithm_parameters,
         ),
         model,
         log=log,
@@ -138,7 +144,7 @@ def predict(
 
 
 def _predicted(classifier: DocumentClassifier, corpus: AttributeCorpus, probabilities: bool) -> str:
-    """A line for each document: its class, and on request the probability of each class."""
+    """Write one line per document: its class, and on request the probability of each class."""
     names = classifier.labels
     if not probabilities:
         return "".join(f"{names[y]}\n" for y in classifier.predict(corpus).tolist())
@@ -155,7 +161,7 @@ def evaluate(
     model: ModelOption,
     as_json: JsonOption = False,
 ) -> None:
-    """Classify labelled documents and score: accuracy, each class, what is taken for what."""
+    """Classify labelled documents and score: accuracy, the scores of each class, confusions."""
     from rich.console import Console
 
     from adaptag.classification.documents import DocumentClassifier

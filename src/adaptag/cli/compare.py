@@ -153,8 +153,8 @@ def _run(
             console.print(_rich(result.significance_table(), "Significance"))
         say(f"report: {output / FILES[0]}")
     if interrupts.requested or result.unfinished:
-        kept = ", ".join(entry.name for entry in result.entries)
-        where = f"the report of {kept} is in {output}" if kept else "no report was written"
+        finished = ", ".join(entry.name for entry in result.entries)
+        where = f"the report of {finished} is in {output}" if finished else "no report was written"
         left = f"; unfinished and left out: {', '.join(result.unfinished)}"
         say(f"interrupted: {where}{left if result.unfinished else ''}")
         raise typer.Exit(INTERRUPTED)

@@ -38,7 +38,7 @@ def evaluate(
     most labels mark chunks, the others count as O.
     """
     if as_json and conlleval:
-        raise ParameterError("--json and --conlleval exclude each other")
+        raise ParameterError("--json cannot be combined with --conlleval")
     from rich.console import Console
 
     from adaptag import api

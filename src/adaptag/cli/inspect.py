@@ -22,7 +22,7 @@ MOST_LABELS = 30
 
 def inspect(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.")],
-    top: Annotated[int, typer.Option(min=1, help="How many features for each label.")] = 5,
+    top: Annotated[int, typer.Option(min=1, help="Number of features for each label.")] = 5,
     verify: Annotated[bool, typer.Option("--verify", help="Check every byte first.")] = False,
     explain: Annotated[
         str | None,
@@ -40,15 +40,15 @@ def inspect(
     from adaptag.decoding.model import Model
 
     if as_json and explain is None:
-        raise ParameterError("--json goes with --explain")
+        raise ParameterError("--json requires --explain")
     loaded = Model.load(model, verify=verify)
     console = Console()
     if explain is not None:
-        found = loaded.explain(_tokens(explain, loaded.index.template.n_columns))
+        explanation = loaded.explain(_tokens(explain, loaded.index.template.n_columns))
         if as_json:
-            typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, indent=1))
+            typer.echo(json.dumps(explanation.to_dict(), ensure_ascii=False, indent=1))
         else:
-            console.print(found.table(top))
+            console.print(explanation.table(top))
         return
     _summary(console, loaded, model)
     _features(console, loaded, top)
@@ -56,7 +56,7 @@ def inspect(
 
 
 def _tokens(sentence: str, n_columns: int) -> list[tuple[str, ...]]:
-    """Take a sentence apart; only the last slashes of a token part its columns."""
+    """Split a sentence into tokens; only the last slashes of a token separate its columns."""
     tokens = [tuple(token.rsplit("/", n_columns - 1)) for token in sentence.split()]
     for token in tokens:
         if len(token) != n_columns:
@@ -96,11 +96,11 @@ def _summary(console: Console, model: Model, path: Path) -> None:
     }
     if isinstance(passes, list) and passes and isinstance(passes[-1], dict):
         last: dict[str, object] = passes[-1]
-        kept = next((p for p in passes if p.get("pass") == origin.get("best_pass")), last)
-        facts |= {"passes": len(passes), "loss per sentence": kept.get("loss")}
-        facts |= {"training accuracy": kept.get("accuracy")}
-        if kept.get("dev_score") is not None:
-            facts[f"dev {kept.get('dev_metric')}"] = kept["dev_score"]
+        best_pass = next((p for p in passes if p.get("pass") == origin.get("best_pass")), last)
+        facts |= {"passes": len(passes), "loss per sentence": best_pass.get("loss")}
+        facts |= {"training accuracy": best_pass.get("accuracy")}
+        if best_pass.get("dev_score") is not None:
+            facts[f"dev {best_pass.get('dev_metric')}"] = best_pass["dev_score"]
     grid = Table.grid(padding=(0, 2))
     for key, value in facts.items():
         grid.add_row(Text(key.replace("_", " "), style="bold"), Text(_plain(value)))

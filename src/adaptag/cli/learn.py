@@ -1,4 +1,4 @@
-"""``adaptag learn``: a model goes on learning from a stream."""
+"""``adaptag learn``: continue training a model on a stream."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def learn_from(
     follow: bool,
     log: Path | None,
 ) -> None:
-    """Learn from a column file to its end, or without end, saving the model every so often."""
+    """Learn from a column file to its end, or without end, saving the model periodically."""
     from adaptag.cli.progress import streaming
     from adaptag.corpus.columns import ColumnCorpus
     from adaptag.training.interrupts import Interrupts

@@ -70,8 +70,8 @@ def _show_warning(
         sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(requested: bool) -> None:
+    if requested:
         from adaptag import __version__
         from adaptag._native import build
 

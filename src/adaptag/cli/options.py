@@ -28,7 +28,7 @@ __all__ = [
 ]
 
 SAVE_EVERY = 10_000
-PANEL = "How the files are written"
+PANEL = "Format of the files"
 
 ModelOption = Annotated[Path, typer.Option("--model", "-m", help="The model file.")]
 NewModelOption = Annotated[Path, typer.Option("--model", "-m", help="The model file to write.")]
@@ -86,7 +86,7 @@ MetricOption = Annotated[
 
 
 def file_format(name: str, separator: str, comment: str, skip_docstart: bool) -> ColumnFormat | str:
-    """Put the options on how files are written together."""
+    """Combine the options on the format of files."""
     from adaptag.corpus.columns import ColumnFormat
 
     return ColumnFormat(separator, comment, skip_docstart) if name == "columns" else name

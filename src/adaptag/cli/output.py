@@ -13,7 +13,7 @@ __all__ = ["output_stream", "say"]
 
 
 def say(text: str) -> None:
-    """Tell the user something, on standard error."""
+    """Write a message to standard error."""
     sys.stderr.write(text + "\n")
 
 
@@ -28,11 +28,11 @@ def output_stream(path: Path | None) -> Iterator[IO[bytes]]:
             yield standard
             standard.flush()
             return
-        whole = io.BufferedWriter(standard)  # a raw stream may write only a part at a time
+        buffered = io.BufferedWriter(standard)  # a raw stream may write only a part at a time
         try:
-            yield whole
+            yield buffered
         finally:
-            whole.detach()
+            buffered.detach()
     else:
         with replace_file(path) as file:
             yield file

@@ -36,13 +36,13 @@ __all__ = [
 
 
 def progress_callback() -> AbstractContextManager[Callback]:
-    """Choose how to show training: a bar where a person looks, else one line per pass."""
+    """Choose how to show training: a bar on a terminal, else one line per pass."""
     return TrainingBar() if sys.stderr.isatty() else nullcontext(PassLines())
 
 
 @contextmanager
 def training_callbacks(log: Path | None) -> Iterator[list[Callback]]:
-    """Show training while it goes on, and write its log where one is wanted."""
+    """Show the progress of training, and write its log if there is one."""
     with ExitStack() as stack:
         callbacks: list[Callback] = [stack.enter_context(progress_callback())]
         if log:
@@ -58,7 +58,7 @@ def log_end(callbacks: Sequence[Callback], content: dict[str, Any]) -> None:
 
 
 def show_outcome(provenance: Mapping[str, Any]) -> None:
-    """Say which pass was best on development data."""
+    """Write which pass was best on development data."""
     passes, best = provenance["passes"], provenance["best_pass"]
     if passes and passes[-1]["dev_score"] is not None:
         report = passes[best - 1]
@@ -67,7 +67,7 @@ def show_outcome(provenance: Mapping[str, Any]) -> None:
 
 @contextmanager
 def streaming(log: Path | None) -> Iterator[Callable[..., None]]:
-    """Show how a stream is learned: a line that changes where a person looks, else one per save."""
+    """Show how a stream is learned: a changing line on a terminal, else one per save."""
     from rich.console import Console
 
     with ExitStack() as stack:
@@ -76,7 +76,7 @@ def streaming(log: Path | None) -> Iterator[Callable[..., None]]:
         if sys.stderr.isatty():
             status = stack.enter_context(Console(stderr=True).status("waiting for the stream"))
 
-        def tell(progress: StreamProgress, *, saved: bool) -> None:
+        def show(progress: StreamProgress, *, saved: bool) -> None:
             text = (
                 f"{progress.sentences:,} sentences  {progress.features:,} features  "
                 f"score {progress.score.score:.2f}  recently {progress.recent.score:.2f}"
@@ -95,7 +95,7 @@ def streaming(log: Path | None) -> Iterator[Callable[..., None]]:
                 }
                 file.write("saved", figures)
 
-        yield tell
+        yield show
 
 
 class TrainingBar(Callback):
@@ -175,14 +175,14 @@ class JsonLog(Callback):
 
 
 def working(text: str) -> AbstractContextManager[object]:
-    """Show that something of unknown length goes on, where a person looks."""
+    """Show on a terminal that work of unknown length is in progress."""
     from rich.console import Console
 
     return Console(stderr=True).status(text) if sys.stderr.isatty() else nullcontext()
 
 
 def byte_bar(title: str) -> Progress:
-    """Make a progress bar over bytes; it shows nothing where nobody looks."""
+    """Make a progress bar over bytes; it is shown only on a terminal."""
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -199,7 +199,7 @@ def byte_bar(title: str) -> Progress:
 
 
 class RunProgress(Callback):
-    """One line for each of several trainings, and its bar where a person looks.
+    """One line for each of several trainings, and its bar on a terminal.
 
     Args:
         title: The text before each line.
@@ -218,15 +218,15 @@ class RunProgress(Callback):
     def __exit__(self, *_: object) -> None:
         if self.bar:
             self.bar.bar.stop()
-        self._tell()
+        self._write_line()
 
     def on_run(self, name: str, seed: int | None, number: int, of: int) -> None:
-        """Say how the training before ended, and name the one that begins."""
-        self._tell()
+        """Write how the previous training ended, and name the one that begins."""
+        self._write_line()
         seed_text = "" if seed is None else f", seed {seed}"
         self.head = f"{self.title}{number}/{of}  {name}{seed_text}"
 
-    def _tell(self) -> None:
+    def _write_line(self) -> None:
         if self.reached:
             say(f"{self.head}: {self.reached}")
         self.reached = ""

@@ -90,8 +90,8 @@ def train(
     *groups, parameters = split_options(
         options, SegmenterSettings, CharacterFeatures, TrainingSettings, also=parameter_names()
     )
-    for group, given in zip((SegmenterSettings, CharacterFeatures), groups, strict=False):
-        group(**given).check()
+    for group, group_options in zip((SegmenterSettings, CharacterFeatures), groups, strict=False):
+        group(**group_options).check()
     parameters = given_parameters(options.get("algorithm"), parameters)
     check_files({"--model": model, "--log": log}, {"TRAIN": data, "--dev": dev})
     begin = time.perf_counter()
@@ -143,15 +143,15 @@ def cut(
     size = data.stat().st_size if data.is_file() else None
     with output_stream(output) as out, byte_bar("cutting") as bar:
         task = bar.add_task("", total=size)
-        whole = True  # whether the last line was given to its end
+        line_complete = True  # whether the last line was read to its end
         for lines in read_lines(data):
             if probabilities:
                 text = _with_probabilities(segmenter, lines, threads)
             else:
                 text = "".join(_spaced(segmenter, lines, separator, threads))
-                if not whole and lines[0].strip():
+                if not line_complete and lines[0].strip():
                     text = separator + text
-            whole = lines[-1].endswith("\n")
+            line_complete = lines[-1].endswith("\n")
             out.write(text.encode())
             bar.advance(task, sum(len(line.encode()) for line in lines) if size else 0)
 
@@ -164,17 +164,17 @@ def _spaced(
 
 
 def _spaced_line(line: str, words: list[str], separator: str = " ") -> str:
-    """A line with separators between words; white space of the text is one, too."""
-    kept = (word for word in words if not word.isspace())
-    return separator.join(kept) + line[len(line.rstrip("\r\n")) :]
+    """Join words by separators, which replace the white space of the text."""
+    without_spaces = (word for word in words if not word.isspace())
+    return separator.join(without_spaces) + line[len(line.rstrip("\r\n")) :]
 
 
 def _with_probabilities(segmenter: Segmenter, lines: list[str], threads: int | None) -> str:
     """One word per line with its probability, an empty line after each line of the text."""
     out = []
     for line, words in zip(lines, segmenter.words_all(lines, threads), strict=True):
-        kept = (word for word in words if not word.text.isspace())
-        out += [f"{word.text}\t{word.probability:.6f}\n" for word in kept]
+        without_spaces = (word for word in words if not word.text.isspace())
+        out += [f"{word.text}\t{word.probability:.6f}\n" for word in without_spaces]
         out.append("\n" * line.endswith("\n"))
     return "".join(out)
 
@@ -187,7 +187,9 @@ def evaluate(
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option("--model", "-m", help="Cut with this model, and know its words."),
+        typer.Option(
+            "--model", "-m", help="Cut with this model, whose training words count as known."
+        ),
     ] = None,
     words: Annotated[
         Path | None,
@@ -215,17 +217,19 @@ def evaluate(
     if (predicted is None) == (model is None):
         raise ParameterError("give either PREDICTED or --model")
     if predicted is not None and (new_words or dictionary):
-        raise ParameterError("--new-words and --dictionary go with --model")
+        raise ParameterError("--new-words and --dictionary require --model")
     if model is not None and words is not None:
-        raise ParameterError("--words goes with PREDICTED: a model knows its words")
+        raise ParameterError("--words cannot be combined with --model: a model knows its words")
     if fold is not None and words is None:
-        raise ParameterError("--fold goes with --words")
+        raise ParameterError("--fold requires --words")
     right = SegmentedCorpus.read(gold)
     if model is not None:
         segmenter = _load(model, dictionary)
         texts = right.texts()
-        found = segmenter.new_words(texts).segmentation if new_words else segmenter.cut_all(texts)
-        score = evaluate_segmentation(right.words(), found, segmenter.lexicon_.__contains__)
+        segmentation = (
+            segmenter.new_words(texts).segmentation if new_words else segmenter.cut_all(texts)
+        )
+        score = evaluate_segmentation(right.words(), segmentation, segmenter.lexicon_.__contains__)
     else:
         assert predicted is not None
         lexicon = word_list(_all_words(words) if words else [], fold or "none")
@@ -269,27 +273,27 @@ def new_words(
     segmenter = _load(model, dictionary)
     with working(f"searching {data}"):
         lines = list(io.StringIO("".join(line for part in read_lines(data) for line in part)))
-        found = segmenter.new_words(lines, threshold=threshold, rounds=rounds)
+        detection = segmenter.new_words(lines, threshold=threshold, rounds=rounds)
     if output is not None:
         with replace_file(output) as file:
-            file.write(found.dictionary().encode())
+            file.write(detection.dictionary().encode())
     if segmented is not None:
         with replace_file(segmented) as file:
-            for line, words in zip(lines, found.segmentation, strict=True):
+            for line, words in zip(lines, detection.segmentation, strict=True):
                 file.write(_spaced_line(line, words).encode())
     if as_json:
-        typer.echo(json.dumps(found.to_dict(), ensure_ascii=False, indent=1))
+        typer.echo(json.dumps(detection.to_dict(), ensure_ascii=False, indent=1))
     else:
-        Console().print(_new_words_table(found, show))
+        Console().print(_new_words_table(detection, show))
 
 
-def _new_words_table(found: Detection, show: int) -> Any:
+def _new_words_table(detection: Detection, show: int) -> Any:
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    n = len(found.new_words)
-    caption = f"{n:,} new words, {found.rounds} round{'s' * (found.rounds > 1)}"
+    n = len(detection.new_words)
+    caption = f"{n:,} new words, {detection.rounds} round{'s' * (detection.rounds > 1)}"
     if n > show:
         caption += f"; the {show} most frequent are shown"
     table = Table(box=box.HORIZONTALS, caption=caption, caption_justify="left")
@@ -297,7 +301,7 @@ def _new_words_table(found: Detection, show: int) -> Any:
     table.add_column("count", justify="right", min_width=5)
     table.add_column("probability", justify="right", min_width=11)
     table.add_column("example", overflow="ellipsis", no_wrap=True, ratio=1)
-    for word in found.new_words[:show]:
+    for word in detection.new_words[:show]:
         table.add_row(
             Text(word.text), f"{word.count:,}", f"{word.probability:.3f}", Text(word.example)
         )

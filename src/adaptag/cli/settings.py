@@ -123,14 +123,16 @@ def _choices(declaration: Parameter) -> str | None:
     return "|".join(declaration.choices) or None
 
 
-def _parameter_options(form: Form, panel: str, taken: Mapping[str, Any]) -> list[inspect.Parameter]:
+def _parameter_options(
+    form: Form, panel: str, other_options: Mapping[str, Any]
+) -> list[inspect.Parameter]:
     users: dict[str, list[tuple[str, Parameter]]] = {}
     for algorithm in algorithms().values():
         for parameter in algorithm.parameters:
             users.setdefault(parameter.name, []).append((algorithm.name, parameter))
     options = []
     for name, declared in users.items():
-        if name in taken:
+        if name in other_options:
             continue
         kind, metavar = form(declared[0][1])
         option = typer.Option(
@@ -159,30 +161,30 @@ def _with_options(
     command: Callable[..., None], added: list[inspect.Parameter]
 ) -> Callable[..., None]:
     signature = inspect.signature(command, eval_str=True)
-    kept = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
-    earlier = {p.name for p in kept}
+    own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    earlier = {p.name for p in own}
     added = [p for p in added if p.name not in earlier]
     names = {p.name for p in added}
 
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> None:
-        given = {n: v for n, v in arguments.items() if n not in names or v is not None}
-        command(**given)
+        passed_arguments = {n: v for n, v in arguments.items() if n not in names or v is not None}
+        command(**passed_arguments)
 
-    wrapped.__signature__ = signature.replace(parameters=kept + added)  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {p.name: p.annotation for p in kept + added}
+    wrapped.__signature__ = signature.replace(parameters=own + added)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in own + added}
     return wrapped
 
 
 def given_parameters(algorithm: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Take the parameters that were given, as numbers, and check that the algorithm has them."""
-    given: dict[str, Any] = {name: _number(value) for name, value in options.items()}
-    find_algorithm(algorithm or "adf").values(given)
-    return given
+    """Convert the given parameters to numbers, and check that the algorithm has them."""
+    parameters: dict[str, Any] = {name: _number(value) for name, value in options.items()}
+    find_algorithm(algorithm or "adf").values(parameters)
+    return parameters
 
 
 def given_values(options: Mapping[str, str]) -> dict[str, list[float | str]]:
-    """Take the options that were given, as lists of values."""
+    """Convert the given options to lists of values."""
     return {
         name: [_number(word.strip()) for word in text.split(",") if word.strip()]
         for name, text in options.items()

@@ -59,7 +59,7 @@ def tag(
     from adaptag.decoding.model import Model
 
     if marginals and nbest > 1:
-        raise ParameterError("--marginals and --nbest exclude each other")
+        raise ParameterError("--marginals cannot be combined with --nbest")
     check_files({"--output": output}, {"INPUT": data, "--model": model})
     file_format = ColumnFormat(separator, comment, skip_docstart)
     tagger = Model.load(model)
@@ -86,8 +86,8 @@ def _tag_part(
     if not marginals:
         return corpus.with_label(labels, model.labels)
     table = model.marginals_corpus(corpus, legal)
-    chosen = table[range(len(labels)), labels]
-    return corpus.with_label(labels, model.labels, chosen)
+    probabilities = table[range(len(labels)), labels]
+    return corpus.with_label(labels, model.labels, probabilities)
 
 
 def _n_best_blocks(

@@ -88,7 +88,7 @@ def train(
     features, training, streaming, parameters = split_options(
         options, FeatureSettings, TaggingSettings, StreamSettings, also=parameter_names()
     )
-    given = given_parameters(training.get("algorithm"), parameters)
+    algorithm_parameters = given_parameters(training.get("algorithm"), parameters)
     _check_mode(
         stream,
         {**features, **training},
@@ -106,7 +106,7 @@ def train(
             algorithm=training.get("algorithm"),
             hash_bits=features.get("hash_bits"),
             legal=training.get("legal"),
-            parameters=given,
+            parameters=algorithm_parameters,
             **streaming,
         )
         learn_from(data, model, trainer, format=file, every=every, follow=follow, log=log)
@@ -133,7 +133,7 @@ def train(
             format=file,
             callbacks=callbacks,
             **training,
-            **given,
+            **algorithm_parameters,
         ),
         model,
         log=log,

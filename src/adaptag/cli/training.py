@@ -50,8 +50,8 @@ def check_files(
     """Refuse outputs that cannot be written, or that are inputs too, before anything is read."""
     from adaptag.storage.files import check_outputs
 
-    read = {name: path for name, path in inputs.items() if path is not None and str(path) != "-"}
-    check_outputs(outputs, read)
+    files = {name: path for name, path in inputs.items() if path is not None and str(path) != "-"}
+    check_outputs(outputs, files)
 
 
 def train_and_save(
@@ -69,12 +69,12 @@ def train_and_save(
     leaves the model file as it is.
 
     Args:
-        train: Trains, and tells the callbacks of its progress.
+        train: A function that trains and notifies the callbacks of its progress.
         model: The model file to write.
-        log: The log file, where one is wanted.
-        begin: When the command began.
-        provenance: Gives the record of the trained model.
-        summary: What the model is, in a few words.
+        log: The log file; None means no log.
+        begin: The time when the command began.
+        provenance: A function that returns the record of the trained model.
+        summary: A function that describes the model in a few words.
     """
     from adaptag.cli.progress import log_end, show_outcome, training_callbacks
     from adaptag.training.interrupts import Interrupts
@@ -88,8 +88,8 @@ def train_and_save(
                 record = provenance(trained)
                 log_end(callbacks, {"seconds": seconds, **record, "model": str(model)})
         except KeyboardInterrupt:
-            kept = f"{model} is unchanged" if model.exists() else "no model was saved"
-            say(f"interrupted before the first pass was finished: {kept}")
+            outcome = f"{model} is unchanged" if model.exists() else "no model was saved"
+            say(f"interrupted before the first pass was finished: {outcome}")
             raise typer.Exit(INTERRUPTED) from None
         show_outcome(record)
         size = model.stat().st_size / 1e6

@@ -178,7 +178,7 @@ def _run(data: Path, outputs: dict[str, Path | None], arguments: dict[str, Any])
 
 
 def _state_file(data: Path, output: Path | None) -> Path:
-    """The default state file: beside the output, or else in the current folder."""
+    """The default state file: next to the output, or else in the current folder."""
     if output is not None:
         return output.with_name(output.name + ".state")
     return Path(f"{'stdin' if str(data) == '-' else data.name}.tune.state")

@@ -69,12 +69,12 @@ class AttributeCorpus:
 
     @classmethod
     def from_items(cls, sequences: Iterable[Iterable[Any]]) -> AttributeCorpus:
-        """Take Python data without labels: sequences of items, as python-crfsuite takes them.
+        """Make a corpus of Python data without labels: sequences of items, as in python-crfsuite.
 
         An item is a collection of strings, the attributes; or a dictionary from names to values. A
         string as value gives the attribute ``name:string``, a number (or a bool) the attribute
         ``name`` with this value, and an item in turn its attributes with ``name:`` before them.
-        Attributes of value 0 are left out.
+        Attributes of value 0 are ignored.
         """
         try:
             text, cells, values, positions, sentences = core.pack_items(sequences)
@@ -94,7 +94,7 @@ class AttributeCorpus:
         return len(self.positions) - 1
 
     def select(self, sentences: NDArray[np.int64]) -> AttributeCorpus:
-        """Some of the sentences, in this order."""
+        """Return the corpus of some of the sentences, in this order."""
         tokens, starts = items_of(self.sentences, sentences)
         attributes, positions = items_of(self.positions, tokens)
         return AttributeCorpus(
@@ -110,11 +110,11 @@ class AttributeCorpus:
         )
 
     def with_labels(self, labels: Iterable[Iterable[str | None]]) -> AttributeCorpus:
-        """The same sentences with labels beside them; None stands for one that is not known."""
+        """Return the sentences with labels; None stands for a label that is not known."""
         return replace(self, given_labels=GivenLabels.of(labels, self.sentences))
 
     def number_labels(self, known: Sequence[str] = ()) -> tuple[NDArray[np.int32], list[str]]:
-        """Number the labels; names not in ``known`` are added behind it."""
+        """Number the labels; names not in ``known`` are appended to it."""
         if self.given_labels is not None:
             return self.given_labels.number(known)
         ids, names = core.number_labels(self.text, self.labels, 0, list(known))

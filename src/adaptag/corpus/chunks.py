@@ -37,9 +37,9 @@ class ChunkScheme:
     """The chunks that sequences over ``labels`` spell.
 
     A label is a prefix and, after the first ``-``, a type; without ``-`` the type is empty. All
-    rules follow from one: a chunk **goes on** from one label to the next if the first leaves it
+    rules follow from one: a chunk **continues** from one label to the next if the first leaves it
     open (B, I), the second continues it (I, E) and the types agree. So any sequence, well-formed
-    or not, has its chunks, and IOB1, IOB2, IOE1, IOE2 and BIOES need no telling apart.
+    or not, has its chunks, and IOB1, IOB2, IOE1, IOE2 and BIOES need not be distinguished.
 
     Attributes:
         labels: The label set; ``Y`` is its size, and index ``Y`` is the outside of a sentence.
@@ -54,7 +54,7 @@ class ChunkScheme:
     """
 
     def __init__(self, labels: Sequence[str], *, chunked: bool | None = None) -> None:
-        """Read the labels; ``chunked`` says whether they mark chunks, None: they show it."""
+        """Read the labels; ``chunked`` says whether they mark chunks; None means most do."""
         self.labels = tuple(labels)
         roles = [_role(label) for label in self.labels]
         n_chunk_labels = sum(role not in "O?" for role in roles)
@@ -104,7 +104,7 @@ class ChunkScheme:
         return np.stack([first, stop, self.type_of[label_ids[first]]], axis=1, dtype=np.int64)
 
     def legal(self, scheme: str) -> NDArray[np.bool_]:
-        """Tell which label may follow which in a well-formed sequence.
+        """Find which label may follow which in a well-formed sequence.
 
         Args:
             scheme: One of ``SCHEMES``.
@@ -124,7 +124,7 @@ class ChunkScheme:
             if role not in SCHEMES[scheme]:
                 raise ParameterError(
                     f"label {label!r} does not fit scheme {scheme!r}; "
-                    f"allowed: O and labels with a prefix out of {', '.join(prefixes)}"
+                    f"allowed: O and labels with one of the prefixes {', '.join(prefixes)}"
                 )
         if scheme == "bioes" and self._open.any() and not {"E", "S"} & set(self._roles):
             raise ParameterError("no label has a prefix E or S, as in scheme 'bioes'; allowed: bio")

@@ -35,7 +35,7 @@ SEPARATORS = {"auto": "", "tab": "\t", "space": " "}
 
 @dataclass(frozen=True)
 class ColumnFormat:
-    """How a column file is written.
+    """The format of a column file.
 
     Attributes:
         separator: ``tab``, ``space`` (any run of spaces and tabs), or ``auto``: tab where the first
@@ -83,12 +83,12 @@ class _Reader:
         return ColumnCorpus(self.name, text, cells, sentences, lines)
 
     def _warn_of_docstart(self, data: bytes, first_line: int) -> None:
-        """Say once that lines between documents are taken for sentences."""
+        """Warn once that lines between documents are read as sentences."""
         skipped = self.warned or self.format.skip_docstart
-        found = None if skipped or DOCSTART not in data else DOCSTART_LINE.search(data)
-        if found:
+        docstart = None if skipped or DOCSTART not in data else DOCSTART_LINE.search(data)
+        if docstart:
             self.warned = True
-            line = first_line + data.count(b"\n", 0, found.start())
+            line = first_line + data.count(b"\n", 0, docstart.start())
             warnings.warn(
                 f"{self.name}:{line}: -DOCSTART- is read as a token; --skip-docstart, or "
                 "ColumnFormat(skip_docstart=True), skips such lines",
@@ -140,24 +140,24 @@ class ColumnCorpus:
         A pipe is read as it comes in. With ``follow`` the end of the file is not the end: it waits
         for more to be written.
         """
-        reader, rest, found = _Reader(shown(path), format), b"", False
+        reader, pending, any_sentence = _Reader(shown(path), format), b"", False
         with open_bytes(path) as file:
             while True:
                 block = file.read1(size) if hasattr(file, "read1") else file.read(size)
                 if not block and follow:
                     time.sleep(WAIT)
                     continue
-                rest += block
-                end = _last_blank_line(rest) if block else len(rest)
+                pending += block
+                end = _last_blank_line(pending) if block else len(pending)
                 if end > 0:
-                    corpus = reader.read(rest[:end])
-                    rest = rest[end:]
-                    found = found or len(corpus) > 0
+                    corpus = reader.read(pending[:end])
+                    pending = pending[end:]
+                    any_sentence = any_sentence or len(corpus) > 0
                     if len(corpus) > 0:
                         yield corpus
                 if not block:
                     break
-        if not found:
+        if not any_sentence:
             raise CorpusError(f"{shown(path)}:1: no sentence found; the file is empty")
 
     @classmethod
@@ -172,7 +172,7 @@ class ColumnCorpus:
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Iterable[Token]]) -> ColumnCorpus:
-        """Take Python data: sentences of tokens, a token being a string or a tuple of columns."""
+        """Make a corpus of sentences of tokens; a token is a string or a tuple of columns."""
         try:
             text, cells, offsets = core.pack_columns(sentences)
         except core.InputError as error:
@@ -193,7 +193,7 @@ class ColumnCorpus:
         return self.n_columns - (labelled and self.given_labels is None)
 
     def with_labels(self, labels: Iterable[Iterable[str | None]]) -> ColumnCorpus:
-        """The same sentences with labels beside them; None stands for one that is not known."""
+        """Return the sentences with labels; None stands for a label that is not known."""
         return replace(self, given_labels=GivenLabels.of(labels, self.sentences))
 
     @property
@@ -210,7 +210,7 @@ class ColumnCorpus:
         )
 
     def select(self, sentences: NDArray[np.int64]) -> ColumnCorpus:
-        """Some of the sentences, in this order."""
+        """Return the corpus of some of the sentences, in this order."""
         tokens, starts = items_of(self.sentences, sentences)
         lines = self.lines[tokens] if len(self.lines) else self.lines
         labels = None if self.given_labels is None else self.given_labels.select(tokens)
@@ -219,9 +219,9 @@ class ColumnCorpus:
     def number_labels(
         self, known: Sequence[str] = (), column: int = -1
     ) -> tuple[NDArray[np.int32], list[str]]:
-        """Number the labels; names not in ``known`` are added behind it.
+        """Number the labels; names not in ``known`` are appended to it.
 
-        They are those that were given beside the columns, or else those in ``column``.
+        They are those that were given separately, or else those in ``column``.
         """
         if self.given_labels is not None:
             return self.given_labels.number(known)

@@ -1,4 +1,4 @@
-"""The one way in for data: whatever users have becomes a corpus here, by one set of rules.
+"""Every form of data that users have becomes a corpus here, by one set of rules.
 
 Paths, open files, tables, corpora that were read, and Python data are accepted for every task. What
 is of the wrong type is refused with what was found and what is allowed.
@@ -14,7 +14,7 @@ from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
 from adaptag.corpus.documents import Documents
 from adaptag.corpus.segmented import SegmentedCorpus
 from adaptag.corpus.tables import TAGS, is_table, sentences_and_labels
-from adaptag.errors import CorpusError, ParameterError, unknown
+from adaptag.errors import CorpusError, ParameterError, described, unknown
 from adaptag.storage.files import is_source, shown
 from adaptag.storage.tensors import kind_of
 
@@ -55,20 +55,21 @@ def corpus_of(
     Args:
         data: A path, an open file, a corpus, a table (for tagging), or Python data: sentences of
             tokens, sentences of feature dictionaries, sentences of words, or texts.
-        labels: The labels of Python data, beside it: a list for each sentence, with None for a
-            label that is not known; the words of each text; or the class of each text.
+        labels: The labels of Python data, given separately: a list for each sentence, with None
+            for a label that is not known; the words of each text; or the class of each text.
         task: ``tagging``, ``segmentation`` or ``classification``.
         format: How a file is written: a ``ColumnFormat``, ``attributes``, or a ``DocumentFormat``.
-        labelled: Whether the data must have labels, given beside it or inside.
+        labelled: Whether the data must have labels, inside it or given separately.
         tokens: For tagging: whether positions are tokens (strings, or tuples of columns), or else
-            features (dictionaries, or lists of attributes). None: the first position tells.
+            features (dictionaries, or lists of attributes). None means that the first
+            position decides.
 
     Returns:
         A ``ColumnCorpus`` or an ``AttributeCorpus``, a ``SegmentedCorpus``, or ``Documents``.
     """
     if isinstance(data, CORPORA[task]) or is_source(data):
         if labels is not None:
-            raise ParameterError("labels can only be given beside Python data or a table")
+            raise ParameterError("labels can only be given with Python data or a table")
         return _read(data, task, format) if is_source(data) else data
     if task == TAGGING and is_table(data):
         data, inside = sentences_and_labels(data)
@@ -89,11 +90,11 @@ def corpus_of(
 
 
 def as_list(data: Any, name: str, allowed: str = "a list") -> list[Any]:
-    """Take a collection as a list, or refuse what is none; ``name`` says what it is."""
-    kind = ("sparse " if hasattr(data, "tocsr") else "") + type(data).__name__
+    """Return a collection as a list, or raise if it is not one; ``name`` says what it is."""
     refused = isinstance(data, (str, bytes, Mapping)) or hasattr(data, "tocsr")
     if refused or not isinstance(data, Iterable):
-        raise CorpusError(f"{name} is of type {kind}; allowed: {allowed}")
+        kind = "a sparse matrix" if hasattr(data, "tocsr") else described(data)
+        raise CorpusError(f"{name} is {kind}; allowed: {allowed}")
     return data if isinstance(data, list) else list(data)
 
 
@@ -115,12 +116,12 @@ def _read(source: Source, task: str, format: Any) -> Any:  # noqa: A002
 def _sentences(
     sentences: list[Any], labels: Iterable[Any] | None, labelled: bool, tokens: bool | None
 ) -> Corpus:
-    """Take sentences of tokens, or of features."""
+    """Make a corpus of sentences of tokens, or of features."""
     first: Any = None
     for number, sentence in enumerate(sentences, 1):
         if isinstance(sentence, (str, bytes, Mapping)) or not isinstance(sentence, Iterable):
             raise CorpusError(
-                f"sentence {number} is {_shown(sentence)}; allowed: a list of tokens, such as "
+                f"sentence {number} is {described(sentence)}; allowed: a list of tokens, such as "
                 "['the', 'cat'], or of feature dictionaries"
             )
         if isinstance(sentence, Iterator):
@@ -147,14 +148,14 @@ def _are_tokens(first: Any, number: int, tokens: bool | None) -> bool | None:
     if tokens is None:
         if not features and not isinstance(first, (str, Sequence)):
             raise CorpusError(
-                f"sentence {number}: the token {_shown(first)}; allowed: a string, a tuple of "
-                "strings (columns), or a dictionary of features"
+                f"sentence {number}: the token is {described(first)}; allowed: a string, a tuple "
+                "of strings (columns), or a dictionary of features"
             )
         return not features
     if tokens and features:
         raise CorpusError(
-            f"sentence {number}: a position is {_shown(first)}; with a template each position is a "
-            "token: a string, or a tuple of columns"
+            f"sentence {number}: a position is {described(first)}; with a template each position "
+            "is a token: a string, or a tuple of columns"
         )
     if not tokens and isinstance(first, str):
         raise CorpusError(
@@ -165,18 +166,13 @@ def _are_tokens(first: Any, number: int, tokens: bool | None) -> bool | None:
 
 
 def _words(texts: list[Any], words: Iterable[Any]) -> list[list[str]]:
-    """The words of texts, which must give the texts."""
+    """Check that the words of each text give the text, and return them."""
     sentences = [as_list(item, "the words of a text") for item in words]
     if len(texts) != len(sentences):
         raise CorpusError(f"the words of {len(sentences)} texts for {len(texts)} texts")
     for number, (text, sentence) in enumerate(zip(texts, sentences, strict=True), 1):
         if not isinstance(text, str):
-            raise CorpusError(f"text {number} is {_shown(text)}; allowed: a string")
+            raise CorpusError(f"text {number} is {described(text)}; allowed: a string")
         if "".join("".join(sentence).split()) != "".join(text.split()):
             raise CorpusError(f"text {number}: its words do not give the text: {text[:20]!r}")
     return sentences
-
-
-def _shown(value: object) -> str:
-    text = repr(value)
-    return f"{text[:40] + '…' if len(text) > 40 else text} of type {type(value).__name__}"

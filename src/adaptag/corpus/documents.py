@@ -1,4 +1,4 @@
-r"""Labelled documents, one a line, as attribute sentences of one token.
+r"""Labelled documents, one per line, as attribute sentences of one token.
 
 Three formats::
 
@@ -22,7 +22,7 @@ import numpy as np
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.corpus.text import read_lines
-from adaptag.errors import CorpusError, ParameterError
+from adaptag.errors import CorpusError, ParameterError, described
 from adaptag.settings import AUTO
 from adaptag.storage.files import shown
 
@@ -64,23 +64,23 @@ ASCII_TOKEN = re.compile(r"[a-z0-9]+(?:'[a-z0-9]+)*|\S")  # what _token() finds 
 
 
 def resolve_format(
-    wanted: DocumentFormat, lines: Sequence[str], where: str, first: int = 1
+    requested: DocumentFormat, lines: Sequence[str], where: str, first: int = 1
 ) -> DocumentFormat:
-    """The format without ``auto``; as it was where no line shows it."""
-    name = wanted.format
+    """Return the format, with ``auto`` replaced by that of the first line, if there is one."""
+    name = requested.format
     if name == AUTO:
-        found = next(((k, x) for k, x in enumerate(lines, first) if not _comment(x)), None)
-        if found is None:
-            return wanted
-        name = _format_of(found[1]) or AUTO
+        first_document = next(((k, x) for k, x in enumerate(lines, first) if not _comment(x)), None)
+        if first_document is None:
+            return requested
+        name = _format_of(first_document[1]) or AUTO
         if name == AUTO:
             raise CorpusError(
-                f"{where}:{found[0]}: the line is in none of the formats svmlight "
+                f"{where}:{first_document[0]}: the line is in none of the formats svmlight "
                 f"({EXAMPLES['svmlight']}), counts ({EXAMPLES['counts']}) and text "
                 f"({EXAMPLES['text']})"
             )
-    binary = name == "text" if wanted.binary is None else wanted.binary
-    return DocumentFormat(format=name, bigrams=wanted.bigrams, binary=binary)
+    binary = name == "text" if requested.binary is None else requested.binary
+    return DocumentFormat(format=name, bigrams=requested.bigrams, binary=binary)
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,15 +107,13 @@ class Documents:
         labels: Sequence[str] | None,
         format: DocumentFormat | None = None,  # noqa: A002
     ) -> Documents:
-        """Take texts as Python strings, and the class of each."""
-        wanted = format or DocumentFormat()
-        if wanted.format not in (AUTO, "text"):
-            raise ParameterError(f"format is {wanted.format!r}; texts in a list are 'text'")
+        """Make documents of texts, which are Python strings, and the class of each."""
+        requested = format or DocumentFormat()
+        if requested.format not in (AUTO, "text"):
+            raise ParameterError(f"format is {requested.format!r}; texts in a list are 'text'")
         for number, text in enumerate(texts, 1):
             if not isinstance(text, str):
-                raise CorpusError(
-                    f"text {number} is {text!r} of type {type(text).__name__}; allowed: a string"
-                )
+                raise CorpusError(f"text {number} is {described(text)}; allowed: a string")
         names = [NO_LABEL] * len(texts) if labels is None else list(labels)
         if len(names) != len(texts):
             raise CorpusError(f"{len(names)} labels for {len(texts)} texts")
@@ -124,19 +122,19 @@ class Documents:
                 raise CorpusError(
                     f"label {number} is {label!r}; allowed: a string without tabs and line ends"
                 )
-        binary = True if wanted.binary is None else wanted.binary
-        written = DocumentFormat(format="text", bigrams=wanted.bigrams, binary=binary)
+        binary = True if requested.binary is None else requested.binary
+        document_format = DocumentFormat(format="text", bigrams=requested.bigrams, binary=binary)
         lines = [
             f"{label}\t{' '.join(text.split())}" for label, text in zip(names, texts, strict=True)
         ]
-        return cls(parse(lines, written, "<data>"), written)
+        return cls(parse(lines, document_format, "<data>"), document_format)
 
     def __len__(self) -> int:
         """Count the documents."""
         return len(self.corpus)
 
     def select(self, documents: NDArray[np.int64]) -> Documents:
-        """Some of the documents, in this order."""
+        """Return some of the documents, in this order."""
         return replace(self, corpus=self.corpus.select(documents))
 
 
@@ -145,7 +143,7 @@ def _comment(line: str) -> bool:
 
 
 def _format_of(line: str) -> str | None:
-    """Tell the format of a labelled document; None where it has none."""
+    """Return the format of a labelled document; None where it is in no format."""
     tab = "\t" in line
     line = line.strip(" \t\r\n")
     if re.split("[ \t]", line)[-1].startswith(LABEL):
@@ -155,45 +153,48 @@ def _format_of(line: str) -> str | None:
     return "text" if tab else None
 
 
-def read_documents(path: Source, written: DocumentFormat) -> tuple[AttributeCorpus, DocumentFormat]:
+def read_documents(
+    path: Source, document_format: DocumentFormat
+) -> tuple[AttributeCorpus, DocumentFormat]:
     """Read labelled documents: plain, ``.gz``, ``.xz``, or ``-`` for standard input.
 
     Returns:
-        The documents, each a sentence of one token, and their format with nothing left open.
+        The documents, each a sentence of one token, and their format, not ``auto``.
     """
     name, parts = shown(path), []
     for first, lines in _line_parts(path):
-        written = resolve_format(written, lines, name, first)
-        if written.format != AUTO:
-            parts.append(parse(lines, written, name, first))
+        document_format = resolve_format(document_format, lines, name, first)
+        if document_format.format != AUTO:
+            parts.append(parse(lines, document_format, name, first))
     corpus = _join(parts, name)
     if len(corpus) == 0:
         raise CorpusError(f"{name}:1: no document found; the file is empty")
     if len(corpus.cells) == 0:
         raise CorpusError(
-            f"{name}:{corpus.lines[0]}: no document has a feature; write {EXAMPLES[written.format]}"
+            f"{name}:{corpus.lines[0]}: no document has a feature; "
+            f"write {EXAMPLES[document_format.format]}"
         )
-    return corpus, written
+    return corpus, document_format
 
 
 def read_parts(
-    path: Source, written: DocumentFormat, *, labelled: bool = True, bare: bool = False
+    path: Source, document_format: DocumentFormat, *, labelled: bool = True, bare: bool = False
 ) -> Iterator[AttributeCorpus]:
     """Read documents some at a time, so that memory is bounded.
 
     Args:
         path: The file.
-        written: how it is written, with nothing left open.
+        document_format: The format of the file, not ``auto``.
         labelled: Whether each document must have a label. Otherwise labels are ignored.
         bare: Whether no document has a label; in the format ``text`` a tab is then white space.
     """
     for first, lines in _line_parts(path):
-        yield parse(lines, written, shown(path), first, labelled=labelled, bare=bare)
+        yield parse(lines, document_format, shown(path), first, labelled=labelled, bare=bare)
 
 
 def parse(
     lines: Sequence[str],
-    written: DocumentFormat,
+    document_format: DocumentFormat,
     name: str = "<lines>",
     first: int = 1,
     *,
@@ -204,14 +205,14 @@ def parse(
 
     Args:
         lines: The lines, with or without line ends.
-        written: how they are written.
+        document_format: The format of the lines, not ``auto``.
         name: The name of the file, for messages.
         first: The number of the first line.
         labelled: Whether each document must have a label. Otherwise labels are ignored.
         bare: Whether no document has a label; in the format ``text`` a tab is then white space.
     """
-    parser = {"svmlight": _svmlight, "counts": _counts, "text": _text}[written.format]
-    numbers, out = [], []
+    parser = {"svmlight": _svmlight, "counts": _counts, "text": _text}[document_format.format]
+    numbers, attribute_lines = [], []
     for number, line in enumerate(lines, first):
         stripped = line.rstrip("\r\n")
         if not stripped.strip():
@@ -219,24 +220,24 @@ def parse(
         try:
             if "\0" in stripped:
                 raise ValueError("a NUL character; allowed: UTF-8 text")
-            found = parser(stripped, written, bare)
-            if found is None:
+            parsed = parser(stripped, document_format, bare)
+            if parsed is None:
                 continue
-            label, fields = found
+            label, fields = parsed
             if labelled and not label:
-                raise ValueError(f"no label; write {EXAMPLES[written.format]}")
+                raise ValueError(f"no label; write {EXAMPLES[document_format.format]}")
         except ValueError as error:
             raise CorpusError(f"{name}:{number}: {error}") from None
         numbers.append(number)
-        out.append("\t".join([(labelled and label) or NO_LABEL, *fields]))
-    corpus = _from_core(out, name, numbers)
-    kept = corpus.values != 0  # what is not written is 0, so 0 may as well not be written
-    if not kept.all():
-        positions = np.concatenate([[0], np.cumsum(kept)])[corpus.positions]
+        attribute_lines.append("\t".join([(labelled and label) or NO_LABEL, *fields]))
+    corpus = _from_core(attribute_lines, name, numbers)
+    nonzero = corpus.values != 0  # what is not written is 0, so 0 may as well not be written
+    if not nonzero.all():
+        positions = np.concatenate([[0], np.cumsum(nonzero)])[corpus.positions]
         corpus = replace(
-            corpus, cells=corpus.cells[kept], values=corpus.values[kept], positions=positions
+            corpus, cells=corpus.cells[nonzero], values=corpus.values[nonzero], positions=positions
         )
-    return replace(corpus, values=np.ones_like(corpus.values)) if written.binary else corpus
+    return replace(corpus, values=np.ones_like(corpus.values)) if document_format.binary else corpus
 
 
 def _from_core(lines: list[str], name: str, numbers: list[int]) -> AttributeCorpus:
@@ -261,9 +262,9 @@ def _check(field: str, where: str) -> None:
     try:
         AttributeCorpus.from_bytes(f"x\t{field}".encode())
     except CorpusError:
-        found = field.replace("\\:", ":").replace("\\\\", "\\")
+        unescaped = field.replace("\\:", ":").replace("\\\\", "\\")
         raise CorpusError(
-            f"{where}: {found!r}; allowed: feature:value, the value a finite number"
+            f"{where}: {unescaped!r}; allowed: feature:value, the value a finite number"
         ) from None
 
 
@@ -302,27 +303,27 @@ def _counts(line: str, _: DocumentFormat, bare: bool) -> tuple[str, list[str]]:
     if not bare and fields[-1].startswith(LABEL):
         label = fields.pop()[len(LABEL) :]
         if not label:
-            raise ValueError(f"the label behind {LABEL!r} is empty")
+            raise ValueError(f"the label after {LABEL!r} is empty")
     if "\\" in line or "".join(fields).count(":") != len(fields):
         fields = [_pair(field) for field in fields]
     return label, fields
 
 
-def _text(line: str, written: DocumentFormat, bare: bool) -> tuple[str, list[str]]:
+def _text(line: str, document_format: DocumentFormat, bare: bool) -> tuple[str, list[str]]:
     label, tab, text = ("", "", line) if bare else line.partition("\t")
     if not tab:
         label, text = "", line
     words = tokenise(text)
     if ":" in text or "\\" in text:
         words = [_escaped(word) for word in words]
-    names = chain(words, map(" ".join, pairwise(words)) if written.bigrams else ())
-    if written.binary:
+    names = chain(words, map(" ".join, pairwise(words)) if document_format.bigrams else ())
+    if document_format.binary:
         return label.strip(), list(dict.fromkeys(names))
     return label.strip(), [f"{name}:{count}" for name, count in Counter(names).items()]
 
 
 def tokenise(text: str) -> list[str]:
-    """Take a text apart into lower-case words.
+    """Split a text into lower-case words.
 
     A word is a run of letters and digits, with the accents and vowel signs that belong to them and
     with apostrophes inside. In scripts without spaces between words (Han, kana, Thai, Lao, Khmer,
@@ -355,23 +356,23 @@ def _token() -> re.Pattern[str]:
 
 def _line_parts(path: Source) -> Iterator[tuple[int, list[str]]]:
     """Whole lines, some at a time, and the number of the first of them."""
-    held: list[str] = []  # pieces of one long line
+    pieces: list[str] = []  # pieces of one long line
     number = 1
     for lines in read_lines(path):
-        held.append(lines[0])
+        pieces.append(lines[0])
         if not lines[0].endswith("\n"):
             continue
-        lines[0], held = "".join(held), []
+        lines[0], pieces = "".join(pieces), []
         if not lines[-1].endswith("\n"):
-            held.append(lines.pop())
+            pieces.append(lines.pop())
         yield number, lines
         number += len(lines)
-    if held:
-        yield number, ["".join(held)]
+    if pieces:
+        yield number, ["".join(pieces)]
 
 
 def _join(parts: list[AttributeCorpus], name: str) -> AttributeCorpus:
-    """Put corpora one behind the other."""
+    """Concatenate corpora."""
     if len(parts) == 1:
         return parts[0]
     if not parts:

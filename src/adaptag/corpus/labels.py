@@ -1,4 +1,4 @@
-"""Labels given as Python lists, beside their sentences."""
+"""Labels given as Python lists, separate from their sentences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag.corpus.offsets import items_of
-from adaptag.errors import CorpusError
+from adaptag.errors import CorpusError, described
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +30,7 @@ NO_LABEL = -1  # of a token whose label is not known
 
 @dataclass(frozen=True, eq=False)
 class GivenLabels:
-    """The labels of a corpus that were given beside it, as Python data.
+    """The labels of a corpus that were given separately, as Python data.
 
     Attributes:
         ids: The number of every token's label, int32 ``[T]``; −1 where it is not known.
@@ -44,7 +44,7 @@ class GivenLabels:
     def of(
         cls, sequences: Iterable[Iterable[str | None]], offsets: NDArray[np.int64]
     ) -> GivenLabels:
-        """Take a list of labels for each sentence; None stands for a label that is not known."""
+        """Number the labels of each sentence; None stands for a label that is not known."""
         ids, names = number_sequences(sequences, offsets)
         return cls(ids, tuple(names))
 
@@ -53,9 +53,9 @@ class GivenLabels:
         return GivenLabels(self.ids[tokens], self.names)
 
     def number(self, known: Sequence[str] = ()) -> tuple[NDArray[np.int32], list[str]]:
-        """Number the labels; names not in ``known`` are added behind it."""
-        seen = [self.names[number] for number in _in_order(self.ids)]
-        names = list(dict.fromkeys([*known, *seen]))
+        """Number the labels; names not in ``known`` are appended to it."""
+        occurring = [self.names[number] for number in _in_order(self.ids)]
+        names = list(dict.fromkeys([*known, *occurring]))
         numbers = {name: number for number, name in enumerate(names)}
         table = np.array([*(numbers.get(name, 0) for name in self.names), NO_LABEL], np.int32)
         return table[self.ids], names
@@ -72,7 +72,7 @@ def number_sequences(
     offsets: NDArray[np.int64],
     known: Sequence[str] = (),
 ) -> tuple[NDArray[np.int32], list[str]]:
-    """Number labels; names not in ``known`` are added behind it.
+    """Number labels; names not in ``known`` are appended to it.
 
     Args:
         sequences: A label for each token of each sentence; None where it is not known.
@@ -91,14 +91,14 @@ def number_sequences(
         before = len(ids)
         if isinstance(sequence, str) or not isinstance(sequence, Iterable):
             raise CorpusError(
-                f"labels of sentence {n}: {_found(sequence)}; allowed: a list of labels"
+                f"labels of sentence {n}: {described(sequence)}; allowed: a list of labels"
             )
         for label in sequence:
             number = numbers.get(label) if isinstance(label, (str, NoneType)) else None
             if number is None:
                 if not isinstance(label, str):
                     raise CorpusError(
-                        f"labels of sentence {n}: {_found(label)}; allowed: a string, or None "
+                        f"labels of sentence {n}: {described(label)}; allowed: a string, or None "
                         "where the label is not known"
                     )
                 number = numbers[str(label)] = len(numbers) - 1
@@ -110,11 +110,6 @@ def number_sequences(
     if n != len(offsets) - 1:
         raise CorpusError(f"labels of {n} sentences for {len(offsets) - 1} sentences")
     return np.array(ids, np.int32), [name for name in numbers if name is not None]
-
-
-def _found(value: object) -> str:
-    """What was found in place of labels, for a message."""
-    return f"{value!r} of type {type(value).__name__}"
 
 
 def known_sentences(
@@ -141,11 +136,11 @@ def check_transitions(
         names: The names of the labels, Y of them.
     """
     outside = len(names)
-    whole = np.insert(codes, offsets, outside)  # [T + N + 1]
+    padded = np.insert(codes, offsets, outside)  # [T + N + 1]
     borders = offsets + np.arange(len(offsets))
-    known = np.flatnonzero(whole != NO_LABEL)
-    before, after, steps = whole[known[:-1]], whole[known[1:]], np.diff(known)
-    reached = legal.astype(bool)  # in so many steps
+    known = np.flatnonzero(padded != NO_LABEL)
+    before, after, steps = padded[known[:-1]], padded[known[1:]], np.diff(known)
+    reached = legal.astype(bool)  # in n steps
     reached[outside, outside] = True  # an empty sequence
     for n in range(1, int(steps.max(initial=0)) + 1):
         wrong = np.flatnonzero((steps == n) & ~reached[before, after])

@@ -1,4 +1,4 @@
-"""Groups that lie one behind the other in an array, told by where each begins."""
+"""Consecutive groups of an array, given by the offset where each begins."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["items_of"]
 
 
 def items_of(
-    offsets: NDArray[np.int64], chosen: NDArray[np.int64]
+    offsets: NDArray[np.int64], groups: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number all items of the chosen groups, and give the offsets of the groups among them."""
-    lengths = np.diff(offsets)[chosen]
+    """Return the indices of all items of some groups, and the offsets of the groups among them."""
+    lengths = np.diff(offsets)[groups]
     ends = np.concatenate([[0], np.cumsum(lengths)])
-    items = np.arange(ends[-1]) + np.repeat(offsets[chosen] - ends[:-1], lengths)
+    items = np.arange(ends[-1]) + np.repeat(offsets[groups] - ends[:-1], lengths)
     return items, ends

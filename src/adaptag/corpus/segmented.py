@@ -1,4 +1,4 @@
-"""Sentences of words, as word segmentation learns from them: one a line, words between spaces."""
+"""Sentences of words, as word segmentation learns from them: one per line, words between spaces."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class SegmentedCorpus:
         name: The name of the file, for messages.
         codes: The code points of all characters, uint32 ``[T]``.
         sentences: The first character of every sentence, then T, int64 ``[N + 1]``.
-        starts: 1 where a word begins, uint8 ``[T]``.
+        starts: A 1 where a word begins, uint8 ``[T]``.
     """
 
     name: str
@@ -57,7 +57,7 @@ class SegmentedCorpus:
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "<bytes>") -> SegmentedCorpus:
-        """Parse spaced text: one sentence a line, words between white space of any kind."""
+        """Parse spaced text: one sentence per line, words between white space of any kind."""
         try:
             codes, sentences, starts = core.read_segmented(np.frombuffer(data, np.uint8), name)
         except core.InputError as error:
@@ -68,7 +68,7 @@ class SegmentedCorpus:
     def from_sentences(
         cls, sentences: Iterable[Iterable[str]], name: str = "<sentences>"
     ) -> SegmentedCorpus:
-        """Take sentences of words."""
+        """Make a corpus of sentences of words."""
         try:
             return cls(name, *core.pack_words(sentences))
         except core.InputError as error:
@@ -84,7 +84,7 @@ class SegmentedCorpus:
         return len(self.codes)
 
     def sizes(self) -> dict[str, int]:
-        """How much there is, by name."""
+        """The numbers of sentences, characters and words, by name."""
         return {
             "sentences": len(self),
             "characters": self.n_characters,
@@ -98,21 +98,21 @@ class SegmentedCorpus:
 
     def texts(self) -> list[str]:
         """The sentences without spaces."""
-        whole = _text(self.codes)
+        text = _text(self.codes)
         bounds = self.sentences.tolist()
-        return [whole[a:b] for a, b in itertools.pairwise(bounds)]
+        return [text[a:b] for a, b in itertools.pairwise(bounds)]
 
     def words(self) -> list[list[str]]:
         """The words of every sentence."""
-        whole = _text(self.codes)
+        text = _text(self.codes)
         begins = np.flatnonzero(self.starts)
-        ends = np.append(begins, len(whole))[1:].tolist()
-        all_words = [whole[a:b] for a, b in zip(begins.tolist(), ends, strict=True)]
+        ends = np.append(begins, len(text))[1:].tolist()
+        all_words = [text[a:b] for a, b in zip(begins.tolist(), ends, strict=True)]
         bounds = np.searchsorted(begins, self.sentences).tolist()
         return [all_words[a:b] for a, b in itertools.pairwise(bounds)]
 
     def select(self, sentences: Iterable[int]) -> SegmentedCorpus:
-        """The corpus of some of the sentences, in this order."""
+        """Return the corpus of some of the sentences, in this order."""
         items, ends = items_of(self.sentences, np.fromiter(sentences, np.int64))
         return SegmentedCorpus(self.name, self.codes[items], ends, self.starts[items])
 

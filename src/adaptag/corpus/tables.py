@@ -51,7 +51,7 @@ def sentences_and_labels(
     *,
     sentence: str | None = None,
 ) -> tuple[list[list[Any]], list[list[str]] | None]:
-    """Take sentences and their labels from a table.
+    """Return the sentences and labels of a table.
 
     Args:
         table: A data frame of pandas or polars, a ``datasets.Dataset``, or a table of PyArrow. A
@@ -74,20 +74,21 @@ def sentences_and_labels(
         ([['a', 'cat']], [['DET', 'NOUN']])
     """
     names = _column_names(table)
-    chosen = [tokens] if isinstance(tokens, str) else list(tokens)
-    if not chosen:
+    token_columns = [tokens] if isinstance(tokens, str) else list(tokens)
+    if not token_columns:
         raise ParameterError("no column of tokens was given")
     tags = _find_tags(names) if tags is None else tags
-    wanted = chosen if tags is None else [*chosen, tags]
-    for name in wanted if sentence is None else [*wanted, sentence]:
+    used_columns = token_columns if tags is None else [*token_columns, tags]
+    for name in used_columns if sentence is None else [*used_columns, sentence]:
         if name not in names:
             raise ParameterError(unknown("column", name, names))
     if sentence is None:
-        columns = [_sentences(table, name, chosen[0]) for name in wanted]
-        _check_lengths(wanted, columns)
+        columns = [_sentences(table, name, token_columns[0]) for name in used_columns]
+        _check_lengths(used_columns, columns)
     else:
         flat = [
-            _strings(_values(table[name]), name, 0, _class_names(table, name)) for name in wanted
+            _strings(_values(table[name]), name, 0, _class_names(table, name))
+            for name in used_columns
         ]
         columns = _group(flat, _values(table[sentence]), sentence)
     labels = None if tags is None else columns.pop()
@@ -99,25 +100,25 @@ def sentences_and_labels(
 def _column_names(table: Table) -> list[str]:
     if hasattr(type(table), "collect"):
         raise ParameterError(f"{type(table).__name__}: a query, not yet a table; collect it first")
-    found = getattr(table, "column_names" if hasattr(type(table), "column_names") else "columns")
-    if isinstance(found, dict):
-        some = next(iter(found), "train")
+    names = getattr(table, "column_names" if hasattr(type(table), "column_names") else "columns")
+    if isinstance(names, dict):
+        some = next(iter(names), "train")
         raise ParameterError(
-            f"{type(table).__name__}: several tables ({', '.join(found)}); choose one: [{some!r}]"
+            f"{type(table).__name__}: several tables ({', '.join(names)}); choose one: [{some!r}]"
         )
-    if found is None:
+    if names is None:
         raise ParameterError(f"{type(table).__name__}: the names of its columns are not known")
-    return [str(name) for name in found]
+    return [str(name) for name in names]
 
 
 def _find_tags(names: list[str]) -> str | None:
-    found = [name for name in TAGS if name in names]
-    if len(found) > 1:
+    candidates = [name for name in TAGS if name in names]
+    if len(candidates) > 1:
         raise ParameterError(
-            f"columns {', '.join(found)}: any may hold the labels; choose with "
+            f"columns {', '.join(candidates)}: any may hold the labels; choose with "
             "sentences_and_labels(table, tags=…)"
         )
-    return found[0] if found else None
+    return candidates[0] if candidates else None
 
 
 def _class_names(table: Table, column: str) -> list[str] | None:
@@ -157,17 +158,17 @@ def _strings(
     cells: list[Any], column: str, row: int, names: list[str] | None, *, one_row: bool = False
 ) -> list[str]:
     """Check that all are strings; numbers become names where these are known."""
-    found = []
+    strings = []
     for number, cell in enumerate(cells):
         if isinstance(cell, str):
-            found.append(cell)
+            strings.append(cell)
         elif names is not None and cell in range(len(names)):
-            found.append(names[int(cell)])
+            strings.append(names[int(cell)])
         else:
             place = _place(row if one_row else row + number)
-            known = "a string" if names is None else f"a string, or 0 to {len(names) - 1}"
-            raise CorpusError(f"{place}: column {column!r} holds {cell!r}; expected {known}")
-    return found
+            expected = "a string" if names is None else f"a string, or 0 to {len(names) - 1}"
+            raise CorpusError(f"{place}: column {column!r} holds {cell!r}; expected {expected}")
+    return strings
 
 
 def _check_lengths(names: list[str], columns: list[list[list[str]]]) -> None:

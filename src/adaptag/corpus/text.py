@@ -17,7 +17,7 @@ __all__ = ["read_lines"]
 
 BLOCK = 1 << 20
 LONG = 1 << 20  # a line with more characters is given in pieces
-PAUSES = "。！？；!?;，,、 \t\u3000"  # behind which it is broken, if possible
+PAUSES = "。！？；!?;，,、 \t\u3000"  # after which it is broken, if possible
 
 
 def read_lines(path: Source, size: int = BLOCK) -> Iterator[list[str]]:
@@ -27,7 +27,7 @@ def read_lines(path: Source, size: int = BLOCK) -> Iterator[list[str]]:
     so that memory is bounded whatever the file. ``.gz``, ``.xz`` and ``-`` are read as elsewhere.
     """
     decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    rest, number = "", 1
+    pending, number = "", 1
     with open_bytes(path) as file:
         read = getattr(file, "read1", file.read)  # what a pipe has now, not a whole block
         while True:
@@ -39,15 +39,15 @@ def read_lines(path: Source, size: int = BLOCK) -> Iterator[list[str]]:
                 raise CorpusError(
                     f"{shown(path)}:{line}: invalid UTF-8; allowed: UTF-8 text"
                 ) from None
-            rest += text
-            end = len(rest) if not block else rest.rfind("\n") + 1
-            if end == 0 and len(rest) > LONG:
-                end = 1 + max(rest.rfind(pause) for pause in PAUSES) or len(rest)
+            pending += text
+            end = len(pending) if not block else pending.rfind("\n") + 1
+            if end == 0 and len(pending) > LONG:
+                end = 1 + max(pending.rfind(pause) for pause in PAUSES) or len(pending)
             if end:
-                lines = rest[:end].split("\n")
+                lines = pending[:end].split("\n")
                 number += len(lines) - 1
                 last = lines.pop()
                 yield [f"{line}\n" for line in lines] + [last] * bool(last)
-                rest = rest[end:]
+                pending = pending[end:]
             if not block:
                 return

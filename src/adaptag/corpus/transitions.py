@@ -30,7 +30,7 @@ def scheme_transitions(legal: str, names: Sequence[str], scheme: str | None) -> 
     Args:
         legal: The scheme, or ``auto`` for that of the training data.
         names: The labels, Y of them.
-        scheme: That of the training data; None: its labels mark no chunks.
+        scheme: The scheme of the training data; None means that its labels mark no chunks.
     """
     if legal != AUTO and legal not in SCHEMES:
         raise ParameterError(unknown("label scheme", legal, [AUTO, *SCHEMES]))
@@ -56,7 +56,7 @@ def legal_transitions(
 
     Args:
         legal: A scheme, ``auto`` for that of the training data, ``seen`` for the transitions that
-            occur in it, or pairs of labels; None: all are allowed. In a pair, None is the outside
+            occur in it, or pairs of labels. None allows all. In a pair, None is the outside
             of a sequence; where no pair says how sequences begin, or how they end, all labels may.
             Labels that are not in the training data, as in a part of it, are skipped.
         names: The labels, Y of them.
@@ -75,9 +75,9 @@ def legal_transitions(
     if not isinstance(legal, str):
         _allow_pairs(table, legal, names)
     elif legal == SEEN:
-        whole = np.insert(codes, offsets, outside)
-        known = (whole[:-1] != NO_LABEL) & (whole[1:] != NO_LABEL)
-        table[whole[:-1][known], whole[1:][known]] = 1
+        padded = np.insert(codes, offsets, outside)
+        known = (padded[:-1] != NO_LABEL) & (padded[1:] != NO_LABEL)
+        table[padded[:-1][known], padded[1:][known]] = 1
     elif legal in (AUTO, *SCHEMES):
         scheme = LabelScheme().count(names, codes, offsets).name(names)
         table = scheme_transitions(legal, names, scheme)

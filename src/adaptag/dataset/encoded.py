@@ -32,7 +32,7 @@ INDEX = "index."  # before the names of the tensors of an index
 
 
 class Index(Protocol):
-    """What training asks of the features: how many there are."""
+    """What training needs to know of the features: their numbers."""
 
     @property
     def n_of_kind(self) -> tuple[int, int, int]:
@@ -69,7 +69,7 @@ class Examples:
     legal: NDArray[np.uint8] | None = field(default=None, kw_only=True)
 
     def select(self, sentences: NDArray[np.int64]) -> Self:
-        """Those of some of the sentences, in this order; the index stays whole."""
+        """Return some of the sentences, in this order, with the same index."""
         e = self.encoded
         tokens, starts = items_of(e.sentences, sentences)
         features, positions = items_of(e.positions, tokens)
@@ -127,15 +127,15 @@ class Dataset(Examples):
     @classmethod
     def build(cls, corpus: Corpus, settings: FeatureSettings | None = None) -> Dataset:
         """Encode training data; the index is built from it, or is a hashed one."""
-        chosen = settings or FeatureSettings()
+        settings = settings or FeatureSettings()
         labels, names = corpus.number_labels()
         if not names:
-            raise CorpusError(f"{corpus.name}: no label is known; allowed: some that are")
-        index, encoded = FeatureIndex.build(corpus, chosen)
+            raise CorpusError(f"{corpus.name}: no label is known; at least one label must be known")
+        index, encoded = FeatureIndex.build(corpus, settings)
         label_column = isinstance(corpus, ColumnCorpus) and corpus.last_column_holds_labels(
             names, labelled=True
         )
-        return cls(index, encoded, labels, tuple(names), chosen.record(), label_column)
+        return cls(index, encoded, labels, tuple(names), settings.record(), label_column)
 
     @classmethod
     def grow(
@@ -145,27 +145,27 @@ class Dataset(Examples):
         label_names: Sequence[str],
         settings: FeatureSettings | None = None,
     ) -> Dataset:
-        """Encode more training data; labels and features unknown so far are added behind.
+        """Encode more training data; labels and features unknown so far are appended.
 
         The cut-offs are those of new features; see ``FeatureIndex.grow``.
         """
-        chosen = (settings or FeatureSettings()).check()
+        settings = (settings or FeatureSettings()).check()
         index.check(corpus, labelled=True)
         labels, names = corpus.number_labels(label_names)
-        grown, encoded = index.grow(corpus, chosen)
-        return cls(grown, encoded, labels, tuple(names), chosen.record(), True)
+        grown, encoded = index.grow(corpus, settings)
+        return cls(grown, encoded, labels, tuple(names), settings.record(), True)
 
     @classmethod
     def encode(cls, corpus: Corpus, index: FeatureIndex, label_names: Sequence[str]) -> Dataset:
-        """Encode evaluation data with a given index; labels unknown so far are added behind."""
+        """Encode evaluation data with a given index; labels unknown so far are appended."""
         index.check(corpus, labelled=True)
         labels, names = corpus.number_labels(label_names)
         return cls(index, index.encode(corpus, labelled=True), labels, tuple(names))
 
     def extends(self, index: FeatureIndex, label_names: Sequence[str]) -> bool:
         """Whether these labels and features are those given, then new ones."""
-        known = self.label_names[: len(label_names)] == tuple(label_names)
-        return known and self.index.extends(index)
+        same_labels = self.label_names[: len(label_names)] == tuple(label_names)
+        return same_labels and self.index.extends(index)
 
     def save(self, path: PathLike) -> None:
         """Write the dataset to a file that ``load`` maps into memory."""
@@ -220,7 +220,7 @@ class Dataset(Examples):
 
 
 def prefixed(tensors: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    """Those of a file's tensors whose names start with a prefix, by the rest of their names."""
+    """Return the tensors whose names start with a prefix, by the rest of their names."""
     return {
         name.removeprefix(prefix): array
         for name, array in tensors.items()

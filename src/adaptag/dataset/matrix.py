@@ -44,7 +44,7 @@ def matrix_examples(
     *,
     intercept: bool,
 ) -> Examples:
-    """Take rows for samples; a CSR matrix of float32 values is used as it lies in memory.
+    """Make examples of the rows of a matrix; a CSR matrix of float32 values is not copied.
 
     Args:
         matrix: ``[N, F]``, an array or a sparse matrix.
@@ -75,10 +75,10 @@ def matrix_examples(
 def merge_equal(
     matrix: Any, codes: NDArray[np.intp], weights: NDArray[np.float64]
 ) -> tuple[sparse.csr_matrix, NDArray[np.intp], NDArray[np.float64]]:
-    """Put equal samples of a class together, their weights added up, in an order of their own.
+    """Merge equal samples of a class and add up their weights; the order changes.
 
-    The objective stays the same, each look at it costs less, and a sample of weight 2 is the same
-    as two of weight 1, to the last bit. Samples are told apart by hashes of 64 bits.
+    The objective stays the same, each evaluation costs less, and a sample of weight 2 is the same
+    as two of weight 1, to the last bit. Samples are compared by hashes of 64 bits.
     """
     rows = _csr(matrix)
     if not rows.has_sorted_indices:
@@ -96,9 +96,11 @@ def merge_equal(
 
 
 def _unsigned(indices: NDArray[Any]) -> NDArray[np.uint32]:
-    """Column numbers as the core wants them; those of 32 bits are not copied."""
-    whole = np.ascontiguousarray(indices)
-    return whole.view(np.uint32) if whole.dtype == np.int32 else whole.astype(np.uint32)
+    """Column numbers as the core requires them; those of 32 bits are not copied."""
+    contiguous = np.ascontiguousarray(indices)
+    return (
+        contiguous.view(np.uint32) if contiguous.dtype == np.int32 else contiguous.astype(np.uint32)
+    )
 
 
 def _csr(matrix: Any) -> sparse.csr_matrix:

@@ -1,4 +1,4 @@
-"""Why a label was chosen: what argued for it, and what for the next best one."""
+"""Why a label was chosen: what favours it, and what favours the next best one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Argument", "Explanation", "TokenExplanation", "explain"]
 
 @dataclass(frozen=True)
 class Argument:
-    """Something that fires at a token, and how much it speaks for the chosen label.
+    """A feature or transition at a token, and how much it favours the chosen label.
 
     Attributes:
         name: The feature, or the transition: ``B-NP → I-NP`` from the previous label, or to the
@@ -57,7 +57,7 @@ class TokenExplanation:
 
     @property
     def margin(self) -> float:
-        """The sum of all arguments: by how much the best labels beat the same with the rival."""
+        """The sum of all arguments: the score of the best labels minus that with the rival."""
         return sum(argument.weight for argument in self.arguments)
 
 
@@ -88,16 +88,16 @@ class Explanation:
         table = Table(show_lines=True)
         for heading in ("token", "label", "rival", "for", "against"):
             table.add_column(heading, overflow="fold")
-        for one in self.tokens:
-            ours = [a for a in one.arguments if a.weight > 0][:top]
-            theirs = [a for a in one.arguments if a.weight < 0][:top]
+        for choice in self.tokens:
+            supporting = [a for a in choice.arguments if a.weight > 0][:top]
+            opposing = [a for a in choice.arguments if a.weight < 0][:top]
             table.add_row(
-                Text(" ".join(one.token), style="bold"),
-                Text(f"{one.label}\n{one.probability:.1%}"),
-                Text(f"{one.rival}\n{one.rival_probability:.1%}" if one.rival else ""),
+                Text(" ".join(choice.token), style="bold"),
+                Text(f"{choice.label}\n{choice.probability:.1%}"),
+                Text(f"{choice.rival}\n{choice.rival_probability:.1%}" if choice.rival else ""),
                 *(
                     Text("\n".join(f"{a.weight:+6.2f} {a.name}" for a in side))
-                    for side in (ours, theirs)
+                    for side in (supporting, opposing)
                 ),
             )
         return table
@@ -109,12 +109,12 @@ def explain(
     """Explain the best labels of one encoded sentence."""
     ids = model.tag_encoded(encoded, legal).tolist()
     table = model.marginals_encoded(encoded, legal)
-    found = []
+    explanations = []
     for t, token in enumerate(tokens):
         label, others = ids[t], table[t].copy()
         others[label] = -1
         rival = int(others.argmax()) if len(others) > 1 else label
-        found.append(
+        explanations.append(
             TokenExplanation(
                 token,
                 model.labels[label],
@@ -124,7 +124,7 @@ def explain(
                 tuple(_arguments(model, encoded, ids, t, rival)),
             )
         )
-    return Explanation(tuple(found))
+    return Explanation(tuple(explanations))
 
 
 def _arguments(
@@ -132,7 +132,7 @@ def _arguments(
 ) -> list[Argument]:
     """What changes in the score of the best labels where the one at ``t`` becomes the rival."""
     label, last = ids[t], len(ids) - 1
-    found = []
+    arguments = []
     arriving = leaving = 0.0
     for predicate, value in _fired(encoded, t):
         node, edge = model.weights_of(predicate)
@@ -144,7 +144,7 @@ def _arguments(
             else:
                 weight += step  # a rich edge is one feature with its node weights
         if node is not None:
-            found.append(Argument(model.index.name(predicate), weight))
+            arguments.append(Argument(model.index.name(predicate), weight))
     if t < last:
         for predicate, value in _fired(encoded, t + 1):
             _, edge = model.weights_of(predicate)
@@ -152,10 +152,10 @@ def _arguments(
                 leaving += value * float(edge[label, ids[t + 1]] - edge[rival, ids[t + 1]])
     names = model.labels
     if t > 0:
-        found.append(Argument(f"{names[ids[t - 1]]} → {names[label]}", arriving))
+        arguments.append(Argument(f"{names[ids[t - 1]]} → {names[label]}", arriving))
     if t < last:
-        found.append(Argument(f"{names[label]} → {names[ids[t + 1]]}", leaving))
-    return sorted((a for a in found if a.weight), key=lambda a: -abs(a.weight))
+        arguments.append(Argument(f"{names[label]} → {names[ids[t + 1]]}", leaving))
+    return sorted((a for a in arguments if a.weight), key=lambda a: -abs(a.weight))
 
 
 def _fired(encoded: Encoded, t: int) -> Iterator[tuple[int, float]]:

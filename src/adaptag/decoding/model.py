@@ -42,8 +42,8 @@ R = TypeVar("R")
 MAX_N = 1_000_000
 
 
-def _refusals_are_errors(method: Callable[P, R]) -> Callable[P, R]:
-    """Pass on what the core refuses, as bad input."""
+def _raises_corpus_errors(method: Callable[P, R]) -> Callable[P, R]:
+    """Turn the errors of the core into those of bad input."""
 
     @functools.wraps(method)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -81,7 +81,7 @@ class Model(LinearChain[FeatureIndex]):
 
     kind: ClassVar[str] = "model"
 
-    @_refusals_are_errors
+    @_raises_corpus_errors
     def tag(
         self,
         sentence: Iterable[Token],
@@ -97,7 +97,7 @@ class Model(LinearChain[FeatureIndex]):
         ids = self._decoder.viterbi(data, self._legal(legal), self._allowed(allowed, encoded))
         return [self.labels[y] for y in ids]
 
-    @_refusals_are_errors
+    @_raises_corpus_errors
     def tag_all(
         self, sentences: Iterable[Iterable[Token]], *, legal: str | None = None
     ) -> list[list[str]]:
@@ -127,7 +127,7 @@ class Model(LinearChain[FeatureIndex]):
             labels: The labels of Python data, one list per sentence.
             legal: As in the other methods.
             format: As in ``adaptag.train``.
-            metric: ``F1`` or ``accuracy``; that of the model unless given.
+            metric: ``F1`` or ``accuracy``; by default that of the model.
         """
         dataset = data if isinstance(data, Dataset) else self.encode(data, labels, format=format)
         return TagScorer(dataset, metric or self.metric, legal).evaluate(self)
@@ -162,11 +162,11 @@ class Model(LinearChain[FeatureIndex]):
 
     @property
     def label_scheme(self) -> str | None:
-        """The scheme of the training labels, such as ``bio``; None: they mark no chunks."""
+        """The scheme of the training labels, such as ``bio``; None if they mark no chunks."""
         section = self.configuration.get("labels")
         return LabelScheme().name(self.labels) if section is None else section["scheme"]
 
-    @_refusals_are_errors
+    @_raises_corpus_errors
     def marginals(
         self,
         sentence: Iterable[Token],
@@ -174,18 +174,18 @@ class Model(LinearChain[FeatureIndex]):
         legal: str | None = None,
         allowed: Sequence[Iterable[str] | None] | None = None,
     ) -> list[dict[str, float]]:
-        """Give every label's probability at every token."""
+        """Return every label's probability at every token."""
         data, encoded = self._one(sentence)
         table, _ = self._decoder.marginals(
             data, self._legal(legal), self._allowed(allowed, encoded)
         )
         return [dict(zip(self.labels, row, strict=True)) for row in table.tolist()]
 
-    @_refusals_are_errors
+    @_raises_corpus_errors
     def probability(
         self, sentence: Iterable[Token], labels: Sequence[str], *, legal: str | None = None
     ) -> float:
-        """Give the probability of a label sequence."""
+        """Return the probability of a label sequence."""
         numbers = {label: number for number, label in enumerate(self.labels)}
         for label in labels:
             if label not in numbers:
@@ -194,10 +194,12 @@ class Model(LinearChain[FeatureIndex]):
         if len(labels) != len(encoded.positions) - 1:
             raise ParameterError(f"{len(labels)} labels for {len(encoded.positions) - 1} tokens")
         ids = np.array([numbers[label] for label in labels], np.int32)
-        found = self._decoder.log_probabilities(self._data(encoded, ids), self._legal(legal))
-        return float(np.exp(found[0]))
+        log_probabilities = self._decoder.log_probabilities(
+            self._data(encoded, ids), self._legal(legal)
+        )
+        return float(np.exp(log_probabilities[0]))
 
-    @_refusals_are_errors
+    @_raises_corpus_errors
     def nbest(
         self,
         sentence: Iterable[Token],
@@ -218,12 +220,12 @@ class Model(LinearChain[FeatureIndex]):
             for path, p in zip(paths, np.exp(scores), strict=True)
         ]
 
-    @_refusals_are_errors
+    @_raises_corpus_errors
     def segments(self, sentence: Iterable[Token], *, legal: str | None = None) -> list[Segment]:
         """Find the chunks of the best labels, each with the probability of exactly this chunk."""
         return self._segments(self._encode([sentence]), legal)[0]
 
-    @_refusals_are_errors
+    @_raises_corpus_errors
     def segment_probability(
         self,
         sentence: Iterable[Token],
@@ -231,7 +233,7 @@ class Model(LinearChain[FeatureIndex]):
         last: int,
         type: str = "",  # noqa: A002
     ) -> float:
-        """Give the probability that a chunk covers exactly the tokens ``first`` to ``last``."""
+        """Return the probability that a chunk covers exactly the tokens ``first`` to ``last``."""
         data, encoded = self._one(sentence)
         if type not in self.scheme.types:
             raise ParameterError(unknown("type", type, self.scheme.types))
@@ -242,9 +244,9 @@ class Model(LinearChain[FeatureIndex]):
         span = np.array([[0, first, last, self.scheme.types.index(type)]], np.int64)
         return float(self._segment_probabilities(data, span, None)[0])
 
-    @_refusals_are_errors
+    @_raises_corpus_errors
     def explain(self, sentence: Iterable[Token], *, legal: str | None = None) -> Explanation:
-        """Say for each token what argued for its label, and what for the next best one."""
+        """Explain the label of each token: what favours it, and what favours the next best one."""
         if self.index.template.attributes:
             raise CorpusError("the model was trained on attributes; it cannot explain tokens")
         tokens = [(token,) if isinstance(token, str) else tuple(token) for token in sentence]
@@ -252,7 +254,7 @@ class Model(LinearChain[FeatureIndex]):
 
     # ---- whole corpora, by number -------------------------------------------------------------
 
-    @_refusals_are_errors
+    @_raises_corpus_errors
     def tag_corpus(self, corpus: Corpus, legal: str | None = None) -> NDArray[np.int32]:
         """Find the best label of every token, by number."""
         if isinstance(corpus, ColumnCorpus):
@@ -262,28 +264,28 @@ class Model(LinearChain[FeatureIndex]):
             )
         return self.tag_encoded(self.index.encode(corpus), legal)
 
-    @_refusals_are_errors
+    @_raises_corpus_errors
     def tag_encoded(self, encoded: Encoded, legal: str | None = None) -> NDArray[np.int32]:
         """Find the best label of every token of encoded data, by number."""
         return self._decoder.viterbi(self._data(encoded), self._legal(legal), None)
 
-    @_refusals_are_errors
+    @_raises_corpus_errors
     def marginals_corpus(self, corpus: Corpus, legal: str | None = None) -> NDArray[np.float32]:
-        """Give every label's probability at every token, ``[T, Y]``."""
+        """Return every label's probability at every token, ``[T, Y]``."""
         return self.marginals_encoded(self.index.encode(corpus), legal)
 
-    @_refusals_are_errors
+    @_raises_corpus_errors
     def marginals_encoded(self, encoded: Encoded, legal: str | None = None) -> NDArray[np.float32]:
-        """Give every label's probability at every token of encoded data, ``[T, Y]``."""
+        """Return every label's probability at every token of encoded data, ``[T, Y]``."""
         table, _ = self._decoder.marginals(self._data(encoded), self._legal(legal), None)
         return table
 
-    @_refusals_are_errors
+    @_raises_corpus_errors
     def segments_corpus(self, corpus: Corpus, legal: str | None = None) -> list[list[Segment]]:
         """For each sentence the chunks of the best labels, each with its probability."""
         return self._segments(self.index.encode(corpus), legal)
 
-    @_refusals_are_errors
+    @_raises_corpus_errors
     def nbest_corpus(
         self, corpus: Corpus, n: int, legal: str | None = None
     ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
@@ -382,19 +384,21 @@ class Model(LinearChain[FeatureIndex]):
         sentence = np.searchsorted(encoded.sentences, first, side="right") - 1
         begin = encoded.sentences[sentence]
         rows = np.stack([sentence, first - begin, end - 1 - begin, kind], axis=1)
-        found: list[list[Segment]] = [[] for _ in range(len(encoded.sentences) - 1)]
+        segments: list[list[Segment]] = [[] for _ in range(len(encoded.sentences) - 1)]
         for (n, a, b, k), p in zip(
             rows.tolist(), self._segment_probabilities(data, rows, legal).tolist(), strict=True
         ):
-            found[n].append(Segment(a, b, self.scheme.types[k], p))
-        return found
+            segments[n].append(Segment(a, b, self.scheme.types[k], p))
+        return segments
 
     def _segment_probabilities(
         self, data: core.Dataset, rows: NDArray[np.int64], legal: str | None
     ) -> NDArray[np.float64]:
         """Of chunks given as (sentence, first token, last token, type), ``[S, 4]``."""
         if not self.scheme.chunked:
-            raise AdaptagError("the labels are no chunks (B-X, I-X, …): there are no segments")
+            raise AdaptagError(
+                "the labels do not mark chunks (B-X, I-X, …), so there are no segments"
+            )
         return self._decoder.segment_probabilities(
             data,
             np.ascontiguousarray(rows),

@@ -1,1 +1,1 @@
-"""scikit-learn estimators: a face for what the other folders do."""
+"""scikit-learn estimators, which call the functions of the other folders."""

@@ -70,7 +70,7 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         random_state: Seed of the order of sequences, or a NumPy random state.
         legal: Which labels may follow each other: ``auto`` (what the scheme of the training data
             allows), a scheme by its name, ``seen`` (in the training data), or pairs of labels, with
-            None for the outside of a sequence where it matters. All unless given.
+            None for the outside of a sequence where it matters. By default all may.
         class_weight: Weights of the labels, or ``balanced``; that of a sequence is the mean over
             its labels.
         max_features: With ``partial_fit``: the maximum number of features.
@@ -95,14 +95,14 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
 
         Args:
             X: The sequences.
-            y: Their labels.
+            y: The labels of the sequences.
             X_dev: Development data: scored after each pass, and the best pass is kept.
-            y_dev: Its labels.
-            sample_weight: A weight for each sequence; those of weight 0 are left out.
+            y_dev: The labels of the development data.
+            sample_weight: A weight for each sequence; those of weight 0 are ignored.
         """
         X, y, given_weights = weighted_sequences(X, y, sample_weight)
         if (X_dev is None) != (y_dev is None):
-            raise ParameterError("X_dev and y_dev go together")
+            raise ParameterError("X_dev and y_dev must be given together")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         settings = self.training_settings(TaggingSettings, seed, legal=self.legal)
         dataset = Dataset.build(self._corpus(X, y), FeatureSettings.taken_from(self))
@@ -205,7 +205,7 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         return self.predict([xseq])[0]
 
     def predict_marginals(self, X: Sequences) -> list[list[dict[str, float]]]:
-        """Give every label's probability at every position."""
+        """Return every label's probability at every position."""
         model = self.model_
         corpus = self._corpus(X)
         table = model.marginals_corpus(corpus).astype(np.float64)
@@ -214,7 +214,7 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         return _split(rows, corpus.sentences)
 
     def predict_marginals_single(self, xseq: Sequence[Any]) -> list[dict[str, float]]:
-        """Give every label's probability at every position of one sequence."""
+        """Return every label's probability at every position of one sequence."""
         return self.predict_marginals([xseq])[0]
 
     def predict_proba_segments(self, X: Sequences) -> list[list[Segment]]:
@@ -222,7 +222,7 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         return self.model_.segments_corpus(self._corpus(X))
 
     def score(self, X: Sequences, y: Labels, sample_weight: ArrayLike | None = None) -> float:
-        """Give the share of labels that are right; those that are not known do not count."""
+        """Return the share of labels that are right; those that are not known do not count."""
         model = self.model_
         if y is None:
             raise ParameterError(f"y is None; allowed: {SEQUENCES}")
@@ -253,7 +253,7 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         """Weights of features and labels, (feature, label).
 
         Every feature has a weight for every label, and most are close to 0: those below a hundredth
-        of the largest are left out.
+        of the largest are omitted.
         """
         model = self.model_
         table = model.node_weights()

@@ -86,9 +86,9 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
         start = self._start(classes, X.shape[1])
         random = check_random_state(self.random_state)
         seed = int(random.randint(2**31 - 1))
-        kept = np.flatnonzero(weights)
-        if len(kept) < len(weights):
-            X, codes, weights = X[kept], codes[kept], weights[kept]
+        weighted = np.flatnonzero(weights)
+        if len(weighted) < len(weights):
+            X, codes, weights = X[weighted], codes[weighted], weights[weighted]
         self.classes_ = classes
         settings = self.training_settings(TrainingSettings, seed)
         scorer = None
@@ -119,7 +119,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> MaxEntClassifier:
-        """Train one pass over some more samples, going on where the last call ended.
+        """Train one pass over some more samples, continuing where the last call ended.
 
         Regularisation and schedules are those of data of 10,000 samples, as the size of all parts
         together is not known.
@@ -249,7 +249,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
         return self._flat().reshape(-1, width)[:, :n_classes]
 
     def _set_weights(self, flat: NDArray[np.float32] | None) -> None:
-        """Take new weights; None: those of the trainer, computed when they are asked for."""
+        """Set the weights; None means those of the trainer, computed when they are needed."""
         self._weights = flat
         self._coefficients: tuple[NDArray[np.float64], NDArray[np.float64]] | None = None
 

@@ -41,7 +41,7 @@ __all__ = [
 
 
 def flat_accuracy_score(y_true: Labels, y_pred: Labels, **kwargs: Any) -> float:
-    """Give the share of labels that are right; see ``sklearn.metrics.accuracy_score``.
+    """Return the share of labels that are right; see ``sklearn.metrics.accuracy_score``.
 
     Here and below, ``sample_weight`` has a weight for each sequence.
     """
@@ -49,22 +49,22 @@ def flat_accuracy_score(y_true: Labels, y_pred: Labels, **kwargs: Any) -> float:
 
 
 def flat_precision_score(y_true: Labels, y_pred: Labels, **kwargs: Any) -> Any:
-    """Give the precision of labels; see ``sklearn.metrics.precision_score``."""
+    """Return the precision of labels; see ``sklearn.metrics.precision_score``."""
     return _flat(metrics.precision_score, y_true, y_pred, **kwargs)
 
 
 def flat_recall_score(y_true: Labels, y_pred: Labels, **kwargs: Any) -> Any:
-    """Give the recall of labels; see ``sklearn.metrics.recall_score``."""
+    """Return the recall of labels; see ``sklearn.metrics.recall_score``."""
     return _flat(metrics.recall_score, y_true, y_pred, **kwargs)
 
 
 def flat_f1_score(y_true: Labels, y_pred: Labels, **kwargs: Any) -> Any:
-    """Give the F1 of labels; see ``sklearn.metrics.f1_score``."""
+    """Return the F1 of labels; see ``sklearn.metrics.f1_score``."""
     return _flat(metrics.f1_score, y_true, y_pred, **kwargs)
 
 
 def flat_fbeta_score(y_true: Labels, y_pred: Labels, beta: float, **kwargs: Any) -> Any:
-    """Give the F-beta of labels; see ``sklearn.metrics.fbeta_score``."""
+    """Return the F-beta of labels; see ``sklearn.metrics.fbeta_score``."""
     return _flat(metrics.fbeta_score, y_true, y_pred, beta=beta, **kwargs)
 
 
@@ -78,7 +78,7 @@ def flat_classification_report(
 def sequence_accuracy_score(
     y_true: Labels, y_pred: Labels, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Give the share of sequences whose labels are all right, of those with any that is known."""
+    """Return the share of sequences, of those with known labels, whose labels are all right."""
     _check(y_true, y_pred)
     weights = np.ones(len(y_true))
     if sample_weight is not None:
@@ -92,18 +92,18 @@ def sequence_accuracy_score(
 
 
 def chunk_f1_score(y_true: Labels, y_pred: Labels) -> float:
-    """Give the F1 of chunks as conlleval counts it, from 0 to 1.
+    """Return the F1 of chunks as conlleval counts it, from 0 to 1.
 
-    A chunk can only be told where all labels are known, so sequences with None are left out.
+    Chunks are known only where all labels are, so sequences with None are ignored.
     """
     _check(y_true, y_pred)
     pairs = [pair for pair in zip(y_true, y_pred, strict=True) if None not in pair[0]]
     gold: Any = [truth for truth, _ in pairs]
     predicted: Any = [guess for _, guess in pairs]
-    found = evaluate_sequences(gold, predicted)
-    if found.chunks is None and set(found.by_type) - {"O"}:
-        raise AdaptagError("the labels are no chunks (B-X, I-X, …); see flat_f1_score")
-    return 0.0 if found.chunks is None else found.chunks.f1 / 100
+    evaluation = evaluate_sequences(gold, predicted)
+    if evaluation.chunks is None and set(evaluation.by_type) - {"O"}:
+        raise AdaptagError("the labels do not mark chunks (B-X, I-X, …); see flat_f1_score")
+    return 0.0 if evaluation.chunks is None else evaluation.chunks.f1 / 100
 
 
 def _check(y_true: Labels, y_pred: Labels) -> None:

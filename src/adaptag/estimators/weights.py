@@ -36,14 +36,14 @@ def checked_weights(sample_weight: ArrayLike, n: int) -> NDArray[np.float64]:
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ParameterError("a sample_weight is negative or not finite; allowed: 0 or more")
     if n and not weights.any():
-        raise ParameterError("every sample_weight is zero; allowed: some above")
+        raise ParameterError("every sample_weight is zero; at least one must be above 0")
     return weights
 
 
 def weighted_sequences(
     X: Any, y: Any, sample_weight: ArrayLike | None
 ) -> tuple[Sequence[Any], Sequence[Any], NDArray[np.float64] | None]:
-    """Sequences to learn from, with their labels and weights; those of weight 0 are left out."""
+    """Sequences to learn from, with their labels and weights; those of weight 0 are ignored."""
     if y is None:
         raise ParameterError("training requires y to be passed, but the target y is None")
     y, X = as_list(y, "y", SEQUENCES), as_list(X, "X", SEQUENCES)
@@ -54,8 +54,8 @@ def weighted_sequences(
     if sample_weight is None:
         return X, y, None
     weights = checked_weights(sample_weight, len(X))
-    kept = np.flatnonzero(weights).tolist()
-    return [X[i] for i in kept], [y[i] for i in kept], weights[kept]
+    selected = np.flatnonzero(weights).tolist()
+    return [X[i] for i in selected], [y[i] for i in selected], weights[selected]
 
 
 def with_class_weights(
@@ -75,7 +75,7 @@ def with_class_weights(
         names: The names of the labels.
 
     Returns:
-        ``[N]``; None: all are 1.
+        The weights ``[N]``; None means that all are 1.
     """
     if class_weight is not None:
         n = len(offsets) - 1
@@ -101,7 +101,7 @@ def _class_weights(
         raise ParameterError(
             f"class_weight is {class_weight!r}; allowed: a dictionary, or {BALANCED!r}"
         )
-    found = np.array([class_weight.get(name, 1.0) for name in names], np.float64)
-    if not (np.isfinite(found).all() and (found >= 0).all()):
+    weights = np.array([class_weight.get(name, 1.0) for name in names], np.float64)
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise ParameterError("a class_weight is negative or not finite; allowed: 0 or more")
-    return found
+    return weights

@@ -1,4 +1,4 @@
-"""Scores of classification: accuracy, each class, and what is taken for what."""
+"""Scores of classification: accuracy, the scores of each class, and confusions."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MOST_CONFUSED = 10  # in the table of confusions
 
 @dataclass(frozen=True, eq=False)
 class ClassificationScore:
-    """How well predicted classes match the right ones.
+    """How well predicted classes match the gold ones.
 
     Attributes:
         labels: The classes that occur, gold or predicted, the most frequent gold ones first.
@@ -39,7 +39,7 @@ class ClassificationScore:
 
     @property
     def total(self) -> Score:
-        """All documents: right, and twice how many there are."""
+        """The score of all documents: each is predicted, and each is gold."""
         n = int(self.confusion.sum())
         return Score(int(self.confusion.trace()), n, n)
 
@@ -99,7 +99,7 @@ def evaluate_classes(
 
 
 def class_table(score: ClassificationScore) -> Table:
-    """A row per class, the most frequent first; of many only the 30 most frequent."""
+    """Return a table with one row per class, for up to 30 classes, the most frequent first."""
     total = score.total
     caption = f"accuracy {score.accuracy:.2f}% ({total.correct:,} of {total.gold:,})"
     if (left_out := len(score.labels) - MOST_CLASSES) > 0:
@@ -110,9 +110,9 @@ def class_table(score: ClassificationScore) -> Table:
         result.add_column(heading, justify="right", style="bold" if heading == "F1" else "")
     scores = score.by_class
     for name in score.labels[:MOST_CLASSES]:
-        one = scores[name]
-        rates = (one.precision, one.recall, one.f1)
-        result.add_row(Text(name), *(f"{rate:.2f}" for rate in rates), f"{one.gold:,}")
+        class_score = scores[name]
+        rates = (class_score.precision, class_score.recall, class_score.f1)
+        result.add_row(Text(name), *(f"{rate:.2f}" for rate in rates), f"{class_score.gold:,}")
     result.add_section()
     n = max(1, len(scores))
     means = (sum(getattr(s, rate) for s in scores.values()) / n for rate in ("precision", "recall"))
@@ -121,7 +121,7 @@ def class_table(score: ClassificationScore) -> Table:
 
 
 def confusion_table(score: ClassificationScore) -> Table:
-    """What the largest classes (rows) were taken for (columns)."""
+    """Return a table of the predicted classes (columns) of the largest gold classes (rows)."""
     n = min(MOST_CONFUSED, len(score.labels))
     caption = f"the {n} largest classes" if n < len(score.labels) else None
     result = Table(box=box.HORIZONTALS, caption=caption, caption_justify="left")

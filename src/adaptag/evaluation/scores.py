@@ -31,8 +31,8 @@ F1 = "F1"
 METRICS = (AUTO, F1, "accuracy")
 
 
-def _percent(part: int, whole: int) -> float:
-    return 100 * part / whole if whole else 0.0
+def _percent(part: int, total: int) -> float:
+    return 100 * part / total if total else 0.0
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def evaluate_ids(
     """Compare two labellings of a corpus, given as indices into ``labels`` (all distinct).
 
     Args:
-        gold: The right labels, ``[T]``.
+        gold: The gold labels, ``[T]``.
         predicted: The predicted labels, ``[T]``.
         sentence_offsets: ``[N+1]``, where each sentence starts, then the number of tokens.
         labels: The names of the labels.
@@ -186,12 +186,12 @@ def sentence_counts(
     """
     scheme = ChunkScheme(labels, chunked=marks_chunks(metric, labels))
     if scheme.chunked:
-        found = [c[:, 0] for c in _chunks(scheme, gold, predicted, sentence_offsets)]
+        first_tokens = [c[:, 0] for c in _chunks(scheme, gold, predicted, sentence_offsets)]
     else:
-        every = np.arange(gold.size)
-        found = [every[gold == predicted], every, every]
+        tokens = np.arange(gold.size)
+        first_tokens = [tokens[gold == predicted], tokens, tokens]
     n = len(sentence_offsets) - 1
-    places = [np.searchsorted(sentence_offsets, first, "right") - 1 for first in found]
+    places = [np.searchsorted(sentence_offsets, first, "right") - 1 for first in first_tokens]
     return np.stack([np.bincount(p, minlength=n) for p in places], axis=1).astype(np.int64)
 
 
@@ -221,7 +221,7 @@ def evaluate_sequences(
     """Compare the labels of sentences.
 
     Args:
-        gold: The right labels of each sentence.
+        gold: The gold labels of each sentence.
         predicted: The predicted labels of each sentence.
         metric: ``F1`` scores chunks, ``accuracy`` tokens, ``auto`` what the labels mark.
 

@@ -78,63 +78,68 @@ def evaluate_segmentation(
         (0.0, 50.0)
     """
     correct = n_gold = n_predicted = oov = oov_correct = 0
-    rest = iter(predicted)
+    predictions = iter(predicted)
     number = 0
     for number, words in enumerate(gold, 1):
-        found = next(rest, None)
-        if found is None or "".join(words) != "".join(found):
+        predicted_words = next(predictions, None)
+        if predicted_words is None or "".join(words) != "".join(predicted_words):
             raise CorpusError(f"sentence {number}: gold and predicted words are of different texts")
-        right = common_words(words, found)
+        right = common_words(words, predicted_words)
         new = [not known(word) for word in words]
         correct += sum(right)
         n_gold += len(words)
-        n_predicted += len(found)
+        n_predicted += len(predicted_words)
         oov += sum(new)
         oov_correct += sum(a and b for a, b in zip(right, new, strict=True))
-    if next(rest, None) is not None:
+    if next(predictions, None) is not None:
         raise CorpusError(f"there are more predicted than gold sentences, of which {number}")
     return SegmentationScore(correct, n_predicted, n_gold, oov, oov_correct)
 
 
-def common_words(gold: Sequence[str], found: Sequence[str]) -> list[bool]:
+def common_words(gold: Sequence[str], predicted: Sequence[str]) -> list[bool]:
     """Mark the gold words of a longest common subsequence (Myers 1986)."""
     right = [False] * len(gold)
     first = 0
-    last_gold, last_found = len(gold), len(found)
-    while first < min(last_gold, last_found) and gold[first] == found[first]:
+    last_gold, last_predicted = len(gold), len(predicted)
+    while first < min(last_gold, last_predicted) and gold[first] == predicted[first]:
         right[first] = True
         first += 1
-    while min(last_gold, last_found) > first and gold[last_gold - 1] == found[last_found - 1]:
-        last_gold, last_found = last_gold - 1, last_found - 1
+    while (
+        min(last_gold, last_predicted) > first
+        and gold[last_gold - 1] == predicted[last_predicted - 1]
+    ):
+        last_gold, last_predicted = last_gold - 1, last_predicted - 1
         right[last_gold] = True
-    for a, b in _parts(gold[first:last_gold], found[first:last_found]):
-        for x in _matches(gold[first + a.start : first + a.stop], found[first:][b.start : b.stop]):
+    for a, b in _parts(gold[first:last_gold], predicted[first:last_predicted]):
+        for x in _matches(
+            gold[first + a.start : first + a.stop], predicted[first:][b.start : b.stop]
+        ):
             right[first + a.start + x] = True
     return right
 
 
-def _parts(gold: Sequence[str], found: Sequence[str]) -> Iterator[tuple[slice, slice]]:
+def _parts(gold: Sequence[str], predicted: Sequence[str]) -> Iterator[tuple[slice, slice]]:
     """Divide long lines where both have a boundary: time and memory grow with the square."""
     a = b = a_length = b_length = 0
     a_first = b_first = 0
-    while a < len(gold) and b < len(found):
+    while a < len(gold) and b < len(predicted):
         if a_length <= b_length:
             a_length += len(gold[a])
             a += 1
         else:
-            b_length += len(found[b])
+            b_length += len(predicted[b])
             b += 1
         if a_length == b_length and a - a_first >= LONG_LINE:
             yield slice(a_first, a), slice(b_first, b)
             a_first, b_first = a, b
-    yield slice(a_first, len(gold)), slice(b_first, len(found))
+    yield slice(a_first, len(gold)), slice(b_first, len(predicted))
 
 
 def _matches(a: Sequence[str], b: Sequence[str]) -> list[int]:
     """Positions in ``a`` of a longest common subsequence: the shortest edit script, backwards."""
     if not a or not b:
         return []
-    furthest = {1: 0}  # diagonal x − y → the largest x reached with so many edits
+    furthest = {1: 0}  # diagonal x − y → the largest x reached with this many edits
     trace = []
     for edits in range(len(a) + len(b) + 1):
         trace.append(dict(furthest))
@@ -150,16 +155,16 @@ def _matches(a: Sequence[str], b: Sequence[str]) -> list[int]:
 
 
 def _trace_back(trace: list[dict[int, int]], x: int, y: int) -> list[int]:
-    found: list[int] = []
+    positions: list[int] = []
     for edits in range(len(trace) - 1, -1, -1):
         before, k = trace[edits], x - y
         down = k == -edits or (k != edits and before[k - 1] < before[k + 1])
         x_before = before[k + 1] if down else before[k - 1]
         x_start = (x_before if down else x_before + 1) if edits else 0
-        found += range(x_start, x)
+        positions += range(x_start, x)
         x = x_before
         y = x - (k + 1 if down else k - 1)
-    return found
+    return positions
 
 
 def segmentation_table(score: SegmentationScore) -> Table:

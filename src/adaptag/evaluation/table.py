@@ -19,7 +19,7 @@ _MOST_LABELS = 30
 
 
 def table(evaluation: Evaluation) -> Table:
-    """A row per type, the most frequent first, then the overall score.
+    """Return a table with one row per type, the most frequent first, then the overall score.
 
     Of labels that are not chunk labels only the 30 most frequent are shown.
     """

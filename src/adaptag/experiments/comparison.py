@@ -132,9 +132,9 @@ def compare(
     """
     candidates = check_candidates(algorithms, parameters or {}, passes)
     _check_seeds(seeds)
-    chosen = task_of(task, options)
+    resolved_task = task_of(task, options)
     require_scipy()
-    problem = chosen.problem(train, test)
+    problem = resolved_task.problem(train, test)
     return compare_candidates(
         [(candidate, problem) for candidate in candidates],
         seeds=seeds,
@@ -322,7 +322,7 @@ class _CurveScorer(CountScorer):
         rows: The counts of every test sentence after the last pass.
         sums: Their sums after each pass.
         active: The number of active weights after each pass.
-        losses: The objective after each pass, where it is asked for.
+        losses: The objective after each pass, if it is computed.
     """
 
     def __init__(self, part: Part, values: Mapping[str, Value] | None) -> None:
@@ -367,12 +367,12 @@ def _train(
 
 def _extended(curve: NDArray[Any], passes: int) -> NDArray[Any]:
     """A curve that stays at its last value up to a number of passes."""
-    rest = passes - len(curve)
-    return np.concatenate([curve, np.repeat(curve[-1:], rest, axis=0)]) if rest else curve
+    missing = passes - len(curve)
+    return np.concatenate([curve, np.repeat(curve[-1:], missing, axis=0)]) if missing else curve
 
 
-def _percent(part: int, whole: int) -> float:
-    return 100 * float(part) / float(whole) if whole else 0.0
+def _percent(part: int, total: int) -> float:
+    return 100 * float(part) / float(total) if total else 0.0
 
 
 def check_candidates(
@@ -392,14 +392,14 @@ def check_candidates(
             raise ParameterError(
                 f"algorithm {name!r} is given twice; another name for one: other={name}"
             )
-        chosen = find_algorithm(other if "=" in text else name)
+        declaration = find_algorithm(other if "=" in text else name)
         if not NAME.fullmatch(name):
             raise ParameterError(
                 f"name {name!r}; allowed: a letter, then letters, digits and . + - _"
             )
         settings = dict(parameters.get(name, {}))
         own_passes = _passes(name, settings.pop(PASSES, passes))
-        candidates[name] = Candidate(name, chosen, chosen.values(settings), own_passes)
+        candidates[name] = Candidate(name, declaration, declaration.values(settings), own_passes)
     if not candidates:
         raise ParameterError("no algorithm is given; expected one or more names")
     for name in parameters:

@@ -23,7 +23,7 @@ __all__ = ["CLASSIFICATION", "SEGMENTATION", "TAGGING", "TASKS", "TaskDeclaratio
 
 @dataclass(frozen=True)
 class TaskDeclaration:
-    """What a task is called, and which settings it has.
+    """The name and the settings of a task.
 
     Attributes:
         name: The name of the task.

@@ -33,7 +33,7 @@ __all__ = ["CountScorer", "Part", "Problem"]
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """Training data, and the test data that goes with it.
+    """Training data, and the test data that belongs to it.
 
     Attributes:
         train: The training data.

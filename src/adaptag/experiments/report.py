@@ -248,10 +248,10 @@ def _charts(c: Comparison) -> list[str]:
     seconds = [x for line in times for x in line.x]
     positive = all(np.isfinite(y) and y > 0 for line in losses for y in line.y)
     batch = any(not entry.online for entry in c.entries)
-    whole = "passes (iterations of batch algorithms)" if batch else "passes"
-    far = max(entry.passes for entry in c.entries) > 50
-    steps: dict[str, Any] = {"x_label": whole, "log_x": far, "size": SIZE}
-    wide = min(seconds) > 0 and max(seconds) > 8 * min(seconds)
+    pass_label = "passes (iterations of batch algorithms)" if batch else "passes"
+    many_passes = max(entry.passes for entry in c.entries) > 50
+    steps: dict[str, Any] = {"x_label": pass_label, "log_x": many_passes, "size": SIZE}
+    wide_range = min(seconds) > 0 and max(seconds) > 8 * min(seconds)
     return [
         _figure(
             1,
@@ -268,7 +268,7 @@ def _charts(c: Comparison) -> list[str]:
                 title="Score against time",
                 x_label="seconds of training",
                 y_label=label,
-                log_x=wide,
+                log_x=wide_range,
                 lowest_y=lowest,
                 size=SIZE,
             ),

@@ -344,13 +344,13 @@ class Comparison:
                     f"{entry.at_end('active').value:,.0f}",
                 ]
             )
-            whole = reached == len(entry.runs)
+            all_converged = reached == len(entry.runs)
             ranks.append(
                 {
                     1: first.value,
-                    2: -passes.value if passes and whole else None,
-                    3: score.value if score and whole else None,
-                    4: -seconds.value if seconds and whole else None,
+                    2: -passes.value if passes and all_converged else None,
+                    3: score.value if score and all_converged else None,
+                    4: -seconds.value if seconds and all_converged else None,
                     6: end.value,
                 }
             )

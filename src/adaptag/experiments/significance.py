@@ -95,8 +95,8 @@ def paired_t_test(a: Sequence[float], b: Sequence[float]) -> TTest | None:
 
 def f1(counts: NDArray[Any]) -> NDArray[np.float64]:
     """F1 in percent of counts ``[..., 3]``: 2 · correct / (predicted + gold); 0 where all are 0."""
-    whole = counts[..., 1] + counts[..., 2]
-    share = np.divide(2 * counts[..., 0], whole, out=np.zeros(whole.shape), where=whole > 0)
+    total = counts[..., 1] + counts[..., 2]
+    share = np.divide(2 * counts[..., 0], total, out=np.zeros(total.shape), where=total > 0)
     return np.asarray(100 * share, np.float64)
 
 

@@ -41,7 +41,7 @@ class SearchValues:
     Attributes:
         values: The values, or what the default is multiplied by.
         multiples: Whether they are multiples of the default.
-        on_request: Whether the parameter is searched only where it is asked for.
+        on_request: Whether the parameter is searched only on request.
     """
 
     values: tuple[Value, ...]
@@ -64,7 +64,7 @@ SEARCHES = {
 
 
 def on_request(features: Mapping[str, Parameter]) -> list[str]:
-    """The names that are searched only where they are asked for."""
+    """The names that are searched only on request."""
     return [*(name for name, search in SEARCHES.items() if search.on_request), *features]
 
 

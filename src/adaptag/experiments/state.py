@@ -34,7 +34,7 @@ class JobResult:
     Attributes:
         number: The number of the trial.
         fold: The number of the fold.
-        passes: The number of passes that were asked for.
+        passes: The number of passes that were requested.
         scores: The scores after each pass, from the first pass on.
         seconds: The training time, from the first pass on.
         ended: Whether the algorithm stopped by its own rule.
@@ -66,7 +66,7 @@ class State:
     """The finished jobs of a search, saved in a file if one is given.
 
     The file's first line describes the search. Each finished job adds a line in one write, and a
-    line that a crash cut off is dropped. A folder beside the file holds the checkpoints of trials
+    line that a crash cut off is dropped. A folder next to the file holds the checkpoints of trials
     that may continue; without a file it is a temporary folder.
 
     Attributes:
@@ -138,11 +138,11 @@ class State:
             jobs = [JobResult.from_dict(fields) for fields in content[1:]]
         except (IndexError, KeyError, TypeError, ValueError):
             raise FileError(f"{where}: not the state of a search, or damaged") from None
-        for name, ours in self._search.items() if jobs else ():  # nothing done: nothing lost
-            if saved.get(name) != ours:
+        for name, value in self._search.items() if jobs else ():  # nothing done: nothing lost
+            if saved.get(name) != value:
                 raise ParameterError(
                     f"{where}: the state of another search: {name} is {_short(saved.get(name))} "
-                    f"there, {_short(ours)} here; name another file, or start over "
+                    f"there, {_short(value)} here; name another file, or start over "
                     "(restart, --restart)"
                 )
         self.done = {job.key: job for job in jobs}

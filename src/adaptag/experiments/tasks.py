@@ -68,7 +68,7 @@ class Task(ABC):
 
     Attributes:
         settings: The settings of the task that were given, by name.
-        format: How files are written, where that is no setting.
+        format: The format of files, if it is not a setting.
     """
 
     declaration: ClassVar[TaskDeclaration]
@@ -78,7 +78,7 @@ class Task(ABC):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Self:
-        """Take keyword arguments, and check them before anything is read."""
+        """Make a task of keyword arguments, which are checked before anything is read."""
         names = cls.declaration.declared()
         for name in options:
             if name not in names:
@@ -124,7 +124,7 @@ class Task(ABC):
             train: The corpus to train on.
             test: The corpus to score.
             changes: Settings of the task that differ from those of ``settings``.
-            threads: The number of threads that scoring may use; None: one per core.
+            threads: The number of threads that scoring may use; None means one per core.
         """
 
     @abstractmethod
@@ -196,10 +196,10 @@ class Tagging(Task):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any]) -> Self:
-        """Take the settings and, as ``format``, how files are written."""
-        given = dict(options)
-        written = given.pop("format", None)
-        return replace(super().from_options(given), format=written)
+        """Make a task of its settings and of the ``format`` of files."""
+        settings = dict(options)
+        file_format = settings.pop("format", None)
+        return replace(super().from_options(settings), format=file_format)
 
     def read(self, data: Any) -> Any:
         """Read text or sentences; a dataset has features of all its sentences already."""
@@ -280,10 +280,10 @@ def tagging_problem(
         settings: The metric, and the transitions that are ruled out.
         feature_settings: How the features were made, for reports.
     """
-    chosen = settings or TaggingSettings()
-    chunked = _metric(chosen, train.label_names) == "F1"
+    training = settings or TaggingSettings()
+    chunked = _metric(training, train.label_names) == "F1"
     return Problem(
-        (_tagging_part(train, test, chosen),),
+        (_tagging_part(train, test, training),),
         "chunk F1" if chunked else "token accuracy",
         Data(names[0], len(train), train.n_tokens),
         Data(names[1], len(test), test.n_tokens),
@@ -375,7 +375,8 @@ class Classification(Task):
         documents = self._documents(data, self.group(DocumentFormat, {}))
         if not self.settings.get("bigrams", True) and documents.format.format != "text":
             raise ParameterError(
-                f"bigrams go with text; {documents.corpus.name} is {documents.format.format}"
+                "bigrams require the format text; "
+                f"{documents.corpus.name} is {documents.format.format}"
             )
         return documents
 
@@ -417,8 +418,8 @@ class Classification(Task):
             every = np.ones_like(right)
             return np.stack([right, every, every], axis=1).astype(np.int64)
 
-        written = {**classifier.format.record(), "normalise": classifier.scaling.normalise}
-        return Part(job.examples, counts), written
+        format_settings = {**classifier.format.record(), "normalise": classifier.scaling.normalise}
+        return Part(job.examples, counts), format_settings
 
     def problem(self, train: Any, test: Any) -> Problem:
         """Read both in the same format, and encode them."""
@@ -428,8 +429,8 @@ class Classification(Task):
             Data(_name(data), len(corpus), len(corpus.corpus.values), "documents", "features")
             for data, corpus in zip((train, test), corpora, strict=True)
         )
-        part, written = self._part(*corpora, {})
-        features = self.shown({**self.record(), **written})
+        part, format_settings = self._part(*corpora, {})
+        features = self.shown({**self.record(), **format_settings})
         return Problem((part,), "accuracy", first, second, features)
 
 
@@ -446,7 +447,7 @@ def _is_dataset_file(data: Any) -> bool:
 
 
 def _name(data: Any) -> str:
-    """What data is called in a report: the name of its file, without the folder."""
+    """Return the name of data in a report: that of its file, without the folder."""
     if not isinstance(data, (str, os.PathLike)):
         return "Python data"
     return "standard input" if str(data) == STDIN else shown(Path(data).name)

@@ -141,29 +141,29 @@ def tune(
         >>> result.settings
         {'rate': 0.1, 'sigma': 5.0}
     """
-    chosen = find_algorithm(algorithm)
+    declaration = find_algorithm(algorithm)
     TrainingSettings(passes=passes, seed=seed).check()
     for name, value in (("finalists", finalists), ("jobs", jobs)):
         if value is not None and value < 1:
             raise ParameterError(f"{name} is {value}; allowed: 1 or more")
-    given = task_of(task, options)
-    values = space_of(chosen, space, also, given.declaration.searchable())
+    resolved_task = task_of(task, options)
+    values = space_of(declaration, space, also, resolved_task.declaration.searchable())
     for name in values:
-        if name in given.settings:
+        if name in resolved_task.settings:
             raise ParameterError(f"{name} is given both as a setting and as values to try")
     trials = [Trial(number, settings) for number, settings in enumerate(configurations(values))]
-    declared = given.declaration.declared()
+    declared = resolved_task.declaration.declared()
     for trial in trials:
-        given.check({name: v for name, v in trial.settings.items() if name in declared})
-    corpus = given.read(data)
+        resolved_task.check({name: v for name, v in trial.settings.items() if name in declared})
+    corpus = resolved_task.read(data)
     parts = folds_of(len(corpus), folds, held_out, seed if shuffle else None)
-    prepared = given.prepared(corpus)
-    max_passes = passes or chosen.passes * (PASSES_FACTOR if chosen.online else 1)
+    prepared = resolved_task.prepared(corpus)
+    max_passes = passes or declaration.passes * (PASSES_FACTOR if declaration.online else 1)
     rungs = rungs_of(len(trials), max_passes, finalists)
     split = f"{folds} folds" if held_out is None else f"{held_out:g} held out"
     description = {
         "adaptag": f"{__version__} ({build})",
-        "task": given.declaration.name,
+        "task": resolved_task.declaration.name,
         "data": _checksum(corpus),
         "split": f"{split}, shuffled" if shuffle else split,
         "algorithm": algorithm,
@@ -179,14 +179,14 @@ def tune(
         algorithm=algorithm,
         data=os.fspath(data) if isinstance(data, (str, os.PathLike)) else "TRAIN",
         sentences=len(corpus),
-        metric=given.metric(corpus),
+        metric=resolved_task.metric(corpus),
         parts=f"{folds} folds" if held_out is None else ONE_PART,
         space=values,
         rungs=tuple(rungs),
         trials=tuple(sorted(trials, key=lambda trial: trial.rank)),
         seed=seed,
-        options=(*given.words(), *_format_words(given.format)),
-        task=given.declaration.name,
+        options=(*resolved_task.words(), *_format_words(resolved_task.format)),
+        task=resolved_task.declaration.name,
     )
 
 
@@ -241,30 +241,30 @@ def _successive_halving(
         for rung, (size, passes) in enumerate(rungs, 1):
             alive = sorted(alive, key=lambda trial: trial.rank)[:size] if rung > 1 else alive
             _remove_checkpoints(search, {trial.number for trial in alive})
-            wanted = [
+            planned = [
                 Job(trial.number, trial.settings, fold, passes)
                 for fold in range(n_folds)  # fold by fold: processes cache its data
                 for trial in alive
                 if not (trial.ended and trial.ended[fold])
             ]
-            known = {(d.number, d.fold): d for d in state.done.values() if d.passes == passes}
-            todo = [job for job in wanted if (job.number, job.fold) not in known]
-            done = len(wanted) - len(todo)
+            finished = {(d.number, d.fold): d for d in state.done.values() if d.passes == passes}
+            todo = [job for job in planned if (job.number, job.fold) not in finished]
+            done = len(planned) - len(todo)
 
             def report_progress() -> None:
                 for callback in callbacks:
                     callback.on_progress(
-                        Progress(rung, len(rungs), size, passes, done, len(wanted), best)  # noqa: B023
+                        Progress(rung, len(rungs), size, passes, done, len(planned), best)  # noqa: B023
                     )
 
             report_progress()
             for result in run(todo):
                 state.add(result)
-                known[result.number, result.fold] = result
+                finished[result.number, result.fold] = result
                 done += 1
                 report_progress()
             for trial in alive:
-                _add_results(trial, [known.get((trial.number, fold)) for fold in range(n_folds)])
+                _add_results(trial, [finished.get((trial.number, fold)) for fold in range(n_folds)])
             best = min(alive, key=lambda trial: trial.rank)
 
 
@@ -288,11 +288,11 @@ def _remove_checkpoints(search: Search, alive: set[int]) -> None:
 
 def _checksum(corpus: Any) -> int:
     """Checksum of the sentences and their labels."""
-    whole = corpus.corpus if isinstance(corpus, Documents) else corpus
-    values = [getattr(whole, item.name) for item in fields(whole)]
+    arrays = corpus.corpus if isinstance(corpus, Documents) else corpus
+    values = [getattr(arrays, item.name) for item in fields(arrays)]
     arrays = [value for value in values if isinstance(value, np.ndarray)]
-    if hasattr(whole, "number_labels"):
-        labels, names = whole.number_labels()
+    if hasattr(arrays, "number_labels"):
+        labels, names = arrays.number_labels()
         arrays += [labels, np.frombuffer("\n".join(names).encode(), np.uint8)]
     total = 0
     for array in arrays:

@@ -1,7 +1,7 @@
 """Extractors: what is known of the tokens of a sentence, as one more column for a template.
 
 An extractor looks at the tokens of a sentence and gives one string for each. ``add_columns`` puts
-what several of them find behind a sentence's own columns, and templates name it as any other
+the values of several of them after a sentence's own columns, and templates name it as any other
 column: ``U:%x[0,2]``.
 """
 
@@ -119,23 +119,23 @@ class Clusters:
     @classmethod
     def read(cls, path: PathLike, prefix: int | None = None) -> Clusters:
         """Read lines ``cluster<TAB>word[<TAB>count]``, as Brown clustering writes them."""
-        found = {}
+        entries = {}
         for where, line in _lines(path):
             cluster, tab, word = line.partition("\t")
             if not tab or not cluster or not word.split("\t")[0]:
                 raise CorpusError(f"{where}: {line[:40]!r}; allowed: cluster<TAB>word")
-            found[word.split("\t")[0]] = cluster
-        return cls(found, prefix)
+            entries[word.split("\t")[0]] = cluster
+        return cls(entries, prefix)
 
     def __call__(self, tokens: Sequence[str]) -> list[str]:
         """The cluster of each token; ``O`` for unknown ones."""
         return [self._of(token)[: self.prefix] for token in tokens]
 
     def _of(self, token: str) -> str:
-        found = self.cluster_of.get(token)
-        if found is None and self.lower:
-            found = self.cluster_of.get(token.lower())
-        return OUTSIDE if found is None else found
+        cluster = self.cluster_of.get(token)
+        if cluster is None and self.lower:
+            cluster = self.cluster_of.get(token.lower())
+        return OUTSIDE if cluster is None else cluster
 
 
 @dataclass(frozen=True)
@@ -159,13 +159,13 @@ class Gazetteer:
     @classmethod
     def read(cls, path: PathLike, *, lower: bool = False) -> Gazetteer:
         """Read lines ``name<TAB>type``, the tokens of a name separated by spaces."""
-        found = {}
+        entries = {}
         for where, line in _lines(path):
             name, tab, kind = line.partition("\t")
             if not tab or not name.split() or not kind.strip():
                 raise CorpusError(f"{where}: {line[:40]!r}; allowed: name<TAB>type")
-            found[tuple(name.split())] = kind.strip()
-        return cls(found, lower)
+            entries[tuple(name.split())] = kind.strip()
+        return cls(entries, lower)
 
     def __call__(self, tokens: Sequence[str]) -> list[str]:
         """Mark names from left to right, the longest that begins at each token."""
@@ -249,37 +249,37 @@ def substrings(token: str, longest: int = 9, shortest: int = 1) -> list[str]:
         raise ParameterError(f"shortest is {shortest}; allowed: 1 or more")
     if longest < shortest:
         raise ParameterError(f"longest is {longest}; allowed: {shortest} (the shortest) or more")
-    found = (
+    all_substrings = (
         token[start:end]
         for start in range(len(token))
         for end in range(start + shortest, min(start + longest, len(token)) + 1)
     )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(all_substrings))
 
 
 def add_columns(
     sentences: Iterable[Sequence[Token]], extractors: Sequence[Extractor], *, before: int = 0
 ) -> list[list[tuple[str, ...]]]:
-    """Put what extractors find of the first column behind a sentence's columns.
+    """Add the values that extractors find for the first column after a sentence's columns.
 
     Args:
         sentences: Lists of tokens, which are strings or tuples of columns.
         extractors: The extractors, each of which adds one column.
         before: The number of columns that stay last, such as 1 for the label.
     """
-    found = []
+    extended = []
     for sentence in sentences:
         rows = [(token,) if isinstance(token, str) else tuple(token) for token in sentence]
         words = [row[0] for row in rows]
         added = list(zip(*(extract(words) for extract in extractors), strict=True))
         added = added or [()] * len(rows)
-        found.append(
+        extended.append(
             [
                 (*row[: len(row) - before], *more, *row[len(row) - before :])
                 for row, more in zip(rows, added, strict=True)
             ]
         )
-    return found
+    return extended
 
 
 def _lines(path: PathLike) -> Iterator[tuple[str, str]]:

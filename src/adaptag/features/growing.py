@@ -27,15 +27,15 @@ SMALLEST = 1024  # predicates that there is room for at first
 class GrowingIndex:
     """Predicates by kind, in the order they were first seen, with room for more.
 
-    Weights lie kind behind kind, so each kind has room beyond what it uses. The room doubles when
+    Weights lie kind after kind, so each kind has room beyond what it uses. The room doubles when
     it is used up; then all weights must move. Once there are ``limit`` predicates, those that are
-    new are left out, and memory stays as it is.
+    new are ignored, and memory stays as it is.
 
     Attributes:
         start: The index to grow from; a hashed one stays as it is.
         n_of_kind: The number of predicates of each kind that there is room for.
-        limit: The maximum number of predicates of all kinds; None: no limit.
-        n_columns: The feature columns of the data; None: attributes.
+        limit: The maximum number of predicates of all kinds; None means no limit.
+        n_columns: The feature columns of the data; None for attributes.
     """
 
     def __init__(

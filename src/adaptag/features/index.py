@@ -63,7 +63,7 @@ class Encoded:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class FeatureIndex:
-    """Predicates of a template over a vocabulary, numbered by kind and falling frequency.
+    """Predicates of a template over a vocabulary, numbered by kind and decreasing frequency.
 
     Attributes:
         template: The template.
@@ -71,7 +71,7 @@ class FeatureIndex:
         tensors: The tables that the core searches; see ``feature_index.hpp``. ``keys`` names every
             predicate: the number of its skeleton, then the numbers of its tokens. A hashed index
             has none: the number of a predicate is a hash of it, and its name is not known.
-        n_columns: The feature columns of the data that it was built from; None: attributes.
+        n_columns: The feature columns of the data that it was built from; None for attributes.
     """
 
     template: Template
@@ -106,16 +106,16 @@ class FeatureIndex:
         Args:
             corpus: The training data.
             settings: Which features there are.
-            labelled: Whether the last column holds the labels, unless they are given beside it.
+            labelled: Whether the last column holds the labels, unless they are given separately.
         """
-        chosen = (settings or FeatureSettings()).check()
-        template = template_for(corpus, chosen, labelled=labelled)
+        settings = (settings or FeatureSettings()).check()
+        template = template_for(corpus, settings, labelled=labelled)
         columns = feature_columns(corpus, labelled=labelled)
-        if chosen.hash_bits is not None:
-            index = cls.hashed(template, chosen.hash_bits, columns)
+        if settings.hash_bits is not None:
+            index = cls.hashed(template, settings.hash_bits, columns)
             return index, index.encode(corpus, labelled=labelled)
         builder = core.IndexBuilder(template.program())
-        return cls._finish(builder, corpus, template, columns, chosen)
+        return cls._finish(builder, corpus, template, columns, settings)
 
     def grow(
         self,
@@ -127,7 +127,7 @@ class FeatureIndex:
         """Add the new predicates that are frequent enough, and encode the corpus.
 
         Within each kind, the predicates known so far come first, in their order, then the new ones
-        by falling frequency. Where none is new, the index stays this one.
+        by decreasing frequency. Where none is new, the index stays this one.
         """
         self.check(corpus, labelled=labelled)
         if self.is_hashed:
@@ -169,7 +169,7 @@ class FeatureIndex:
         return index, encoded_of(corpus, *data)
 
     def encode(self, corpus: Corpus, *, labelled: bool = False) -> Encoded:
-        """Find the predicates of a corpus; those that training never saw are left out."""
+        """Find the predicates of a corpus; those that are not in the training data are ignored."""
         self.check(corpus, labelled=labelled)
         if isinstance(corpus, AttributeCorpus):
             positions, predicates, values = self.native.encode_attributes(
@@ -187,14 +187,16 @@ class FeatureIndex:
             return False
         if self.is_hashed:
             return self.n_of_kind == other.n_of_kind
-        ours, theirs = self.tensors, other.tensors
-        n_bytes = len(theirs["vocabulary_bytes"])
-        same = bool((ours["vocabulary_bytes"][:n_bytes] == theirs["vocabulary_bytes"]).all())
-        our_begin = their_begin = 0
-        for n_ours, n_theirs in zip(self.n_of_kind, other.n_of_kind, strict=True):
-            our_keys = ours["keys"][our_begin : our_begin + n_ours][:n_theirs]
-            same &= np.array_equal(our_keys, theirs["keys"][their_begin : their_begin + n_theirs])
-            our_begin, their_begin = our_begin + n_ours, their_begin + n_theirs
+        tensors, other_tensors = self.tensors, other.tensors
+        n_bytes = len(other_tensors["vocabulary_bytes"])
+        same = bool(
+            (tensors["vocabulary_bytes"][:n_bytes] == other_tensors["vocabulary_bytes"]).all()
+        )
+        begin = other_begin = 0
+        for n, n_other in zip(self.n_of_kind, other.n_of_kind, strict=True):
+            keys = tensors["keys"][begin : begin + n][:n_other]
+            same &= np.array_equal(keys, other_tensors["keys"][other_begin : other_begin + n_other])
+            begin, other_begin = begin + n, other_begin + n_other
         return same
 
     @property
@@ -296,11 +298,13 @@ class FeatureIndex:
 
 
 def template_for(corpus: Corpus, settings: FeatureSettings, *, labelled: bool = True) -> Template:
-    """The template that the settings ask for, for the columns of a corpus."""
+    """Return the template of the settings, for the columns of a corpus."""
     if isinstance(corpus, AttributeCorpus):
         template = settings.template or Template.for_attributes()
         if not isinstance(template, Template) or not template.attributes:
-            raise ParameterError("attributes are features already: they take no template")
+            raise ParameterError(
+                "attributes are features already: they cannot be combined with a template"
+            )
     else:
         columns = corpus.n_feature_columns(labelled=labelled)
         template = Template.load(settings.template or GENERAL, columns)
@@ -321,7 +325,7 @@ def check_columns(
         corpus: The corpus.
         template: The template of the model.
         n_columns: The feature columns of its training data.
-        labelled: Whether labels are needed, in the last column or beside the columns. Else one
+        labelled: Whether labels are needed, in the last column or given separately. Else one
             column more than the features have is taken for labels, and not used.
     """
     if isinstance(corpus, AttributeCorpus):

@@ -33,7 +33,7 @@ class EdgeSettings(Settings):
 
     edge_cutoff: int = setting(
         1,
-        "Minimum count of a feature that has edge weights beside its node weights.",
+        "Minimum count of a feature that has edge weights in addition to its node weights.",
         COUNTS,
         panel=EDGES,
     )
@@ -55,7 +55,7 @@ class CountedFeatures(Settings):
 
     cutoff: int = setting(
         1,
-        "Minimum count of a feature: rarer features are left out.",
+        "Minimum count of a feature: rarer features are ignored.",
         COUNTS,
         panel=FEATURES,
         search=(1, 2, 3),
@@ -112,7 +112,7 @@ class CharacterFeatures(EdgeSettings):
     )
     cutoff: int = setting(
         1,
-        "Minimum count of a character or character bigram: rarer ones are left out.",
+        "Minimum count of a character or character bigram: rarer ones are ignored.",
         COUNTS,
         panel=FEATURES,
         search=(1, 2, 3),

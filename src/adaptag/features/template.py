@@ -41,7 +41,7 @@ MACRO = re.compile(
     r"%(?P<name>[a-z]+)(?P<length>[0-9]{0,4})\[(?P<row>[+-]?[0-9]{1,4}),(?P<column>[0-9]{1,4})\]"
 )
 TAKES_LENGTH: dict[str, bool] = dict(core.macros())  # the macros that the core computes
-FURTHER_COLUMN = "{c}"  # in a preset: the line is repeated for each column behind the first
+FURTHER_COLUMN = "{c}"  # in a preset: the line is repeated for each column after the first
 MAX_ROW = 1000
 
 
@@ -92,7 +92,9 @@ class Template:
         if not lines and not self.attributes:
             raise TemplateError(f"{self.name}:1:1: no template line; allowed: U…, B…, *…")
         if self.attributes and any(line.macros for line in lines):
-            raise TemplateError(f"{self.name}: attributes have no columns for macros to name")
+            raise TemplateError(
+                f"{self.name}: attributes have no columns, so macros cannot be used"
+            )
         object.__setattr__(self, "lines", lines)
 
     def __repr__(self) -> str:
@@ -100,7 +102,7 @@ class Template:
 
     @classmethod
     def load(cls, source: str | PathLike | Template, n_columns: int = 1) -> Template:
-        """Take a template as it is, a preset by its name, a file, or the text itself.
+        """Load a template: a preset by its name, a file, the text itself, or a parsed template.
 
         Args:
             source: A preset, a file, or the text: a string with a line break, or one that looks
@@ -134,15 +136,15 @@ class Template:
         return replace(self, text=text, rich_attributes=self.attributes)
 
     def plain(self) -> Template:
-        """The template in which no line, and no attribute, has edge weights beside node weights."""
+        """The template in which lines and attributes with node weights have no edge weights."""
         text = re.sub(r"^\*", "U", self.text, flags=re.MULTILINE)
         return replace(self, text=text, rich_attributes=False)
 
     @property
     def skeletons(self) -> list[str]:
         """Texts with holes, numbered; attributes are number 0 where there are any."""
-        found = {line.skeleton: None for line in self.lines}
-        return ["%x[]"] * self.attributes + list(found)
+        skeletons = {line.skeleton: None for line in self.lines}
+        return ["%x[]"] * self.attributes + list(skeletons)
 
     @property
     def n_columns(self) -> int:
@@ -169,7 +171,7 @@ class Template:
         )
 
     def check_columns(self, n_columns: int, where: str) -> None:
-        """Raise unless data with so many feature columns can fill every macro."""
+        """Raise unless data with this many feature columns has every column that a macro names."""
         for line in self.lines:
             for macro in line.macros:
                 if macro.column >= n_columns:
@@ -181,15 +183,17 @@ class Template:
     @staticmethod
     def fill(skeleton: str, tokens: Sequence[str]) -> str:
         """Name a feature: the skeleton with its holes filled."""
-        rest = iter(tokens)
-        return re.sub(r"%[a-z]+\d*\[\]", lambda _: next(rest), skeleton)
+        remaining = iter(tokens)
+        return re.sub(r"%[a-z]+\d*\[\]", lambda _: next(remaining), skeleton)
 
     def _parse(self, number: int, text: str) -> Line:
         def fail(column: int, message: str) -> TemplateError:
             return TemplateError(f"{self.name}:{number}:{column}: {message}")
 
         if text[0] not in KINDS:
-            raise fail(1, f"{text[0]!r} starts no template line; allowed: U, B, *, # (a comment)")
+            raise fail(
+                1, f"{text[0]!r} does not start a template line; allowed: U, B, *, # (a comment)"
+            )
         macros = []
         position = 0
         while (position := text.find("%", position)) >= 0:
@@ -197,7 +201,7 @@ class Template:
             if match is None:
                 raise fail(
                     position + 1,
-                    f"{text[position : position + 12]!r} is no macro; allowed: %x[row,column], "
+                    f"{text[position : position + 12]!r} is not a macro; allowed: %x[row,column], "
                     f"{_other_macros()} likewise",
                 )
             name, length = match["name"], int(match["length"] or 0)
@@ -215,7 +219,7 @@ class Template:
 
 
 def _other_macros() -> str:
-    """The macros beside ``%x``, as a message names them."""
+    """The macros other than ``%x``, for a message."""
     return ", ".join(f"%{name}{'N' * sized}" for name, sized in TAKES_LENGTH.items() if name != "x")
 
 

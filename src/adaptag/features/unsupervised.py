@@ -1,10 +1,10 @@
-"""What raw text tells of words: accessor variety and mutual information, as further columns.
+"""What raw text shows about words: accessor variety and mutual information, as further columns.
 
 Text whose words are not known still shows where they end: many different characters stand around
 a word, few around a part of one. Two measures of it are columns for a template, after Sun and Xu
 (2011), Enhancing Chinese word segmentation using unlabeled data:
 
-- ``AccessorVariety``: how many different characters come before, or behind, a string;
+- ``AccessorVariety``: how many different characters come before, or after, a string;
 - ``MutualInformation``: how much more often two characters are neighbours than by chance.
 
 Raw text is any number of strings. White space of any kind ends a sentence; all other characters
@@ -64,23 +64,23 @@ class StringTable:
     def numbers(self, tokens: Sequence[str]) -> list[Numbers]:
         """The numbers of all strings of a sentence, by length and place; -1: not in the text.
 
-        What was found last is kept, since each column asks for the same sentence again.
+        What was found last is kept, since each column needs the same sentence again.
 
         Returns:
             For each length n, int64 ``[T - n + 1]``, or ``[0]`` if there are fewer tokens.
         """
         text = _characters(tokens)
-        for known, found in self._last[:1]:
-            if known == text:
-                return found
+        for last_text, numbers in self._last[:1]:
+            if last_text == text:
+                return numbers
         single = _find(self.characters, _codes(text))
-        found = [single]
+        numbers = [single]
         for n, keys in enumerate(self.keys, 1):
-            first, last = found[-1][:-1], single[n:]
-            wanted = first * len(self.characters) + last  # below 0, as no key, if the first is -1
-            found.append(_find(keys, np.where(last < 0, -1, wanted)))
-        self._last[:] = [(text, found)]
-        return found
+            first, last = numbers[-1][:-1], single[n:]
+            candidates = first * len(self.characters) + last  # negative if the first is -1
+            numbers.append(_find(keys, np.where(last < 0, -1, candidates)))
+        self._last[:] = [(text, numbers)]
+        return numbers
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -109,7 +109,7 @@ class AccessorVariety:
     """How many different characters stand next to a string: for each character a power of two.
 
     The left variety L(s) of a string is the number of different characters that come before it in
-    raw text, the right variety R(s) that of those behind it (Feng, Chen, Deng and Zheng 2004,
+    raw text, the right variety R(s) that of those after it (Feng, Chen, Deng and Zheng 2004,
     Accessor variety criteria for Chinese word extraction). As they do, the ends of sentences count
     as if each were a character of its own: a string that begins k sentences has k more.
 
@@ -214,10 +214,10 @@ class AccessorVariety:
     def _varieties(self, tokens: Sequence[str], length: int) -> Counts:
         numbers = self.table.strings.numbers(tokens)[length - 1]
         known = numbers >= 0
-        found = np.zeros(len(numbers), np.int32)
+        varieties = np.zeros(len(numbers), np.int32)
         table = self.table.left if self.side == "left" else self.table.right
-        found[known] = table[length - 1][numbers[known]]
-        return found
+        varieties[known] = table[length - 1][numbers[known]]
+        return varieties
 
 
 @dataclass(frozen=True, eq=False)
@@ -331,7 +331,7 @@ class _Level:
 
 @dataclass(frozen=True, eq=False)
 class _RawText:
-    """Sentences of raw text, one behind the other.
+    """Concatenated sentences of raw text.
 
     Attributes:
         characters: The distinct code points in ascending order, uint32 ``[V]``.
@@ -368,8 +368,8 @@ class _RawText:
         for n in range(1, longest + 1):
             fits = self.room[at] >= n
             at, ids = at[fits], ids[fits]
-            wanted = ids * n_characters + self.codes[at + n - 1]
-            keys, first, ids = np.unique(wanted, return_index=True, return_inverse=True)
+            all_keys = ids * n_characters + self.codes[at + n - 1]
+            keys, first, ids = np.unique(all_keys, return_index=True, return_inverse=True)
             yield _Level(keys, at[first], at, ids)
 
 
@@ -383,7 +383,7 @@ def _characters(tokens: Sequence[str]) -> str:
     if set(map(type, tokens)) != {str} or set(map(len, tokens)) != {1}:
         for t, token in enumerate(tokens):
             if not isinstance(token, str) or len(token) != 1:
-                raise CorpusError(f"token {t} is {token!r}; allowed: one character a token")
+                raise CorpusError(f"token {t} is {token!r}; allowed: one character per token")
     return "".join(tokens)
 
 
@@ -392,13 +392,13 @@ def _codes(text: str) -> NDArray[np.uint32]:
     return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint32)
 
 
-def _find(known: NDArray[np.generic], wanted: NDArray[np.generic]) -> Numbers:
-    """Where wanted things are in a rising array, int64; -1: nowhere."""
-    if not len(known):
-        return np.full(len(wanted), -1)
-    places = np.searchsorted(known, wanted)
-    places[places == len(known)] = 0
-    return np.where(known[places] == wanted, places, -1)
+def _find(values: NDArray[np.generic], searched: NDArray[np.generic]) -> Numbers:
+    """Find the places of searched values in an ascending array, int64; -1 if missing."""
+    if not len(values):
+        return np.full(len(searched), -1)
+    places = np.searchsorted(values, searched)
+    places[places == len(values)] = 0
+    return np.where(values[places] == searched, places, -1)
 
 
 def _check(name: str, value: int, least: int, most: int) -> None:

@@ -1,1 +1,1 @@
-"""What training leaves behind: weights, labels, templates; saved and loaded."""
+"""The result of training: weights, labels, templates; saved and loaded."""

@@ -48,8 +48,8 @@ class LinearChain(Stored, Generic[Index]):
         configuration: What the model needs to know to be used, by section: ``labels`` (the scheme
             and metric), ``documents``, ``segmentation``, ``stream``.
         legal: The transitions that are possible, uint8 ``[Y + 1, Y + 1]``, the last row and column
-            being outside of the sentence; None: all are.
-        state: What training goes on from, by name, where it was kept.
+            being outside of the sentence. None means that all are possible.
+        state: The state from which training can continue, by name; empty if it was not kept.
         extra: Further arrays that belong to the configuration, by name.
     """
 

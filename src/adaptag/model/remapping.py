@@ -44,7 +44,7 @@ def remap_weights(
     used = old_layout.width if same_labels else min(old_layout.n_labels, new_layout.n_labels)
     for old, new in zip(_blocks(array, old_layout), _blocks(remapped, new_layout), strict=True):
         n, rows = (min(a, b) for a, b in zip(old.shape[:2], new.shape[:2], strict=True))
-        new[:n, :rows, :used] = old[:n, :rows, :used]  # padding stays behind
+        new[:n, :rows, :used] = old[:n, :rows, :used]  # without the padding
     return remapped
 
 
@@ -69,8 +69,8 @@ def _remap_rows(
     """Move the state of each predicate, which has the same number of bytes everywhere."""
     if not len(array):
         return np.zeros(0, np.uint8)
-    size, rest = divmod(len(array), old_layout.n_predicates)
-    if rest:
+    size, remainder = divmod(len(array), old_layout.n_predicates)
+    if remainder:
         raise ParameterError("the state does not fit the number of features")
     remapped = np.zeros(new_layout.n_predicates * size, np.uint8)
     old_begin = new_begin = 0

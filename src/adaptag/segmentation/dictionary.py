@@ -28,12 +28,12 @@ WEIGHTS = f"-{LARGEST:g} to {LARGEST:g}, or force (in Python infinity)"
 
 
 class UserDictionary:
-    """Words that the segmenter shall know, each with a weight.
+    """Words that the segmenter should know, each with a weight.
 
     A word's weight is added to the score of its labels at each of its characters: the word is
-    preferred wherever it stands, and still given up where the text around it speaks for other
-    words. A negative weight speaks against a word. ``FORCE`` (infinity) makes it a word wherever
-    it stands; of forced words that overlap, the first and then the longest is taken.
+    preferred wherever it occurs, but not where the text around it favours other words. A negative
+    weight makes a word less likely. ``FORCE`` (infinity) makes it a word wherever it occurs; of
+    forced words that overlap, the first and then the longest is taken.
     """
 
     def __init__(self, fold: str) -> None:
@@ -51,17 +51,17 @@ class UserDictionary:
         """Add a word, several, or words with weights of their own; new weights replace old."""
         if isinstance(words, str):
             words = [words]
-        given = words if isinstance(words, Mapping) else dict.fromkeys(words, weight)
-        _check(given)
-        weights = dict(zip(self._folded(given), map(float, given.values()), strict=True))
+        weight_of = words if isinstance(words, Mapping) else dict.fromkeys(words, weight)
+        _check(weight_of)
+        weights = dict(zip(self._folded(weight_of), map(float, weight_of.values()), strict=True))
         self.native.add(list(weights), np.fromiter(weights.values(), np.float32, len(weights)))
         self._weights |= weights
 
     def remove(self, words: str | Iterable[str]) -> None:
         """Remove words; those that are not there are ignored."""
-        chosen = self._folded([words] if isinstance(words, str) else words)
-        self.native.remove(chosen)
-        for word in chosen:
+        folded = self._folded([words] if isinstance(words, str) else words)
+        self.native.remove(folded)
+        for word in folded:
             self._weights.pop(word, None)
 
     def load(self, path: PathLike, weight: float = WEIGHT) -> None:
@@ -109,10 +109,10 @@ class UserDictionary:
 
     def _folded(self, words: Iterable[str]) -> list[str]:
         """Fold words, all at once: dictionaries are large."""
-        found = list(words)
-        if not found:
+        listed = list(words)
+        if not listed:
             return []
-        codes = np.frombuffer("\n".join(found).encode("utf-32-le", "surrogatepass"), np.uint32)
+        codes = np.frombuffer("\n".join(listed).encode("utf-32-le", "surrogatepass"), np.uint32)
         folded = core.fold_codes(codes, self.fold).tobytes()
         return folded.decode("utf-32-le", "surrogatepass").split("\n")
 
@@ -120,7 +120,7 @@ class UserDictionary:
 def _check(weights: Mapping[str, float]) -> None:
     for word, weight in weights.items():
         if not isinstance(word, str) or not word or any(map(str.isspace, word)):
-            raise ParameterError(f"{word!r} is no word: it is empty or holds white space")
+            raise ParameterError(f"{word!r} is not a word: it is empty or contains white space")
         if not _allowed(weight):
             raise ParameterError(f"the weight of {word!r} is {weight}; allowed: {WEIGHTS}")
 

@@ -41,7 +41,7 @@ class NewWord:
 
 @dataclass(frozen=True)
 class Detection:
-    """What a search for new words gives: the segmentation, and the words.
+    """The result of a search for new words: the segmentation, and the words.
 
     Attributes:
         segmentation: The words of every text.
@@ -90,23 +90,23 @@ def detect(
     if rounds < 1:
         raise ParameterError(f"rounds is {rounds}; allowed: 1 or more")
     extra = segmenter.dictionary.copy()
-    found: dict[str, NewWord] = {}
+    new_words: dict[str, NewWord] = {}
     for number in range(1, rounds + 1):  # noqa: B007
         offsets, starts, probabilities = segmenter.marks(texts, extra=extra.native)
         occurrences = _unknown_words(segmenter, texts, offsets, starts, probabilities)
         added = {
             word: weight * (new.probability - threshold) / (1 - threshold)
             for word, new in occurrences.items()
-            if word not in found and new.probability > threshold
+            if word not in new_words and new.probability > threshold
         }
-        found = {
-            word: occurrences.get(word, replace(old, count=0)) for word, old in found.items()
+        new_words = {
+            word: occurrences.get(word, replace(old, count=0)) for word, old in new_words.items()
         } | {word: occurrences[word] for word in added}
         if not added:
             break
         extra.add(added)
     words = sorted(
-        (word for word in found.values() if word.count),
+        (word for word in new_words.values() if word.count),
         key=lambda word: (-word.count, -word.probability, word.text),
     )
     return Detection(_pieces(texts, offsets, starts), words, number)
@@ -125,7 +125,7 @@ def _unknown_words(
     ends = np.append(begins, len(starts))[np.searchsorted(begins, unknown) + 1]
     numbers = np.searchsorted(offsets, unknown, side="right") - 1  # which text each is in
     firsts = offsets[numbers]
-    found: dict[str, NewWord] = {}
+    new_words: dict[str, NewWord] = {}
     for number, a, b, p in zip(
         numbers.tolist(),
         (unknown - firsts).tolist(),
@@ -137,14 +137,14 @@ def _unknown_words(
         word = text[a:b]
         if word in segmenter.dictionary or not may_be_new(word):
             continue
-        best = found.get(word)
+        best = new_words.get(word)
         if best is None:
-            found[word] = NewWord(word, 1, p, _around(text, a, b))
+            new_words[word] = NewWord(word, 1, p, _around(text, a, b))
         elif p > best.probability:
-            found[word] = NewWord(word, best.count + 1, p, _around(text, a, b))
+            new_words[word] = NewWord(word, best.count + 1, p, _around(text, a, b))
         else:
-            found[word] = replace(best, count=best.count + 1)
-    return found
+            new_words[word] = replace(best, count=best.count + 1)
+    return new_words
 
 
 def may_be_new(word: str) -> bool:
@@ -166,5 +166,5 @@ def _pieces(
 
 def _around(text: str, begin: int, end: int, reach: int = 10) -> str:
     before = text[max(0, begin - reach) : begin].rpartition("\n")[2]
-    behind = text[end : end + reach].partition("\n")[0].rstrip("\r")
-    return f"{before}[{text[begin:end]}]{behind}"
+    after = text[end : end + reach].partition("\n")[0].rstrip("\r")
+    return f"{before}[{text[begin:end]}]{after}"

@@ -77,16 +77,16 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
 
     @classmethod
     def from_model(cls, model: Chain, **arguments: Any) -> Segmenter:
-        """Put a segmenter around a trained chain; the arguments are those of the class."""
-        given = {**model.index.features.record(), **arguments}
-        segmenter = cls(**given)
+        """Make a segmenter of a trained chain; the arguments are those of the class."""
+        settings = {**model.index.features.record(), **arguments}
+        segmenter = cls(**settings)
         segmenter._set_model(model)
         return segmenter
 
     # ---- the conventions of estimators --------------------------------------------------------
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: ARG002
-        """The arguments of the class, by name, as scikit-learn asks for them."""
+        """The arguments of the class, by name, as scikit-learn requires."""
         return {name: getattr(self, name) for name in _arguments()}
 
     def set_params(self, **params: Any) -> Segmenter:
@@ -112,7 +112,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
                 or plain texts, where ``y`` is given.
             y: The words of each text.
             dev: Development data, segmented: scored after every pass, and the best pass is kept.
-            callbacks: Objects that are told of the progress, and can stop training.
+            callbacks: Objects that are notified of the progress and can stop training.
         """
         job = segmentation_job(
             corpus_of(X, y, task=SEGMENTATION),
@@ -129,7 +129,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         """Train once on some more sentences, in their order.
 
         The features are those of the first data, of ``fit`` or of the first call: new words are
-        learned by the features of their characters, and get none of their own.
+        learned by the features of their characters, and get no features of their own.
 
         Args:
             X: As for ``fit``.
@@ -173,7 +173,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         return self._is_fitted()
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import InputTags, Tags, TargetTags  # only scikit-learn asks for them
+        from sklearn.utils import InputTags, Tags, TargetTags  # only scikit-learn calls this
 
         return Tags(
             estimator_type=None,
@@ -185,7 +185,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         return "model_" in self.__dict__
 
     def _set_model(self, model: Chain) -> None:
-        """Take what was trained; what was made of something else is forgotten."""
+        """Set the trained model, and discard what was derived from an earlier one."""
         for name in ("lexicon_", "_compiled", "_trainer"):
             self.__dict__.pop(name, None)
         self.model_ = model
@@ -245,16 +245,16 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
     def marks(
         self, texts: Sequence[str], threads: int | None = None, extra: core.Lexicon | None = None
     ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.float32]]:
-        """Find where words begin in texts put one behind the other.
+        """Find where words begin in concatenated texts.
 
         Returns:
             The first character of every text, then T, int64 ``[N + 1]``; 1 where a word begins,
             uint8 ``[T]``; there the word's probability, float32 ``[T]``.
         """
-        chosen = self.dictionary.native if extra is None else extra
+        dictionary = self.dictionary.native if extra is None else extra
         n = _threads(threads)
         with _refusals():
-            return self._native.marks(texts, chosen, n)
+            return self._native.marks(texts, dictionary, n)
 
     def _cut(self, texts: Sequence[str], threads: int | None) -> list[list[str]]:
         n = _threads(threads)
@@ -305,16 +305,16 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
             data: Segmented text, as for ``fit``.
             words: The words of each text, where ``data`` holds plain texts.
             dev: Development data, segmented.
-            callbacks: Objects that are told of the progress, and can stop training.
+            callbacks: Objects that are notified of the progress and can stop training.
             **options: The arguments of the class, and the parameters of the algorithm.
         """
         *groups, parameters = split_options(
             options, SegmenterSettings, CharacterFeatures, TrainingSettings, also=parameter_names()
         )
-        given = {name: value for group in groups for name, value in group.items()}
+        arguments = {name: value for group in groups for name, value in group.items()}
         if parameters:
-            given["parameters"] = {**(given.get("parameters") or {}), **parameters}
-        return cls(**given).fit(data, words, dev=dev, callbacks=callbacks)
+            arguments["parameters"] = {**(arguments.get("parameters") or {}), **parameters}
+        return cls(**arguments).fit(data, words, dev=dev, callbacks=callbacks)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments, and the safe bytes of the file where it is trained."""
@@ -404,7 +404,7 @@ def _examples(index: CharacterIndex, corpus: SegmentedCorpus, tags: str) -> Exam
 
 @contextlib.contextmanager
 def _refusals() -> Iterator[None]:
-    """Pass on what the core refuses, as bad input."""
+    """Turn the errors of the core into those of bad input."""
     try:
         yield
     except core.InputError as error:
@@ -429,7 +429,7 @@ def _arguments() -> list[str]:
     return [item.name for item in fields(Segmenter)]
 
 
-def _threads(wanted: int | None) -> int:
-    if wanted is not None and wanted < 1:
-        raise ParameterError(f"threads is {wanted}; allowed: 1 or more")
-    return wanted or cores()
+def _threads(requested: int | None) -> int:
+    if requested is not None and requested < 1:
+        raise ParameterError(f"threads is {requested}; allowed: 1 or more")
+    return requested or cores()

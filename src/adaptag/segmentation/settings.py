@@ -1,4 +1,4 @@
-"""The settings of segmentation beside those of its features and of training."""
+"""The settings of segmentation other than those of its features and of training."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["SegmenterSettings"]
 
 @dataclass(kw_only=True)
 class SegmenterSettings(Settings):
-    """How words become labels, and what rare words are worth."""
+    """How words become labels, and the weight of rare words."""
 
     tags: str = setting(
         "bie",
@@ -23,8 +23,8 @@ class SegmenterSettings(Settings):
     # Chosen by four-fold cross-validation: see docs/guide/segmentation.md.
     rare_weight: float = setting(
         1.5,
-        "What a word of the training data that is no feature, because it is too rare or too long, "
-        "adds to the score of its labels at each of its characters.",
+        "Number that a word of the training data that is not a feature, because it is too rare or "
+        "too long, adds to the score of its labels at each of its characters.",
         "[-1000, 1000]",
         panel="Features",
     )

@@ -87,7 +87,7 @@ def read_bytes(path: Source) -> bytes:
 
 @contextlib.contextmanager
 def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
-    """Write a file beside its place and rename it there when all is written.
+    """Write a file atomically: a temporary file replaces it when all is written.
 
     What is no regular file, such as a pipe or a device, is written in place.
     """
@@ -132,18 +132,18 @@ def check_outputs(
     """Raise where an output cannot be written, or would overwrite an input or another output.
 
     Args:
-        outputs: The files to write, by the name of the option that gives each; None: not given.
+        outputs: The files to write, by the name of the option that gives each; None if not given.
         inputs: The files to read, likewise.
     """
-    taken = {Path(path).resolve(): name for name, path in inputs.items() if path is not None}
+    used = {Path(path).resolve(): name for name, path in inputs.items() if path is not None}
     for name, path in outputs.items():
         if path is None:
             continue
         target = Path(path).resolve()
-        if target in taken and (target.is_file() or not target.exists()):
+        if target in used and (target.is_file() or not target.exists()):
             raise FileError(
-                f"{shown(path)}: {name} and {taken[target]} are the same file; "
+                f"{shown(path)}: {name} and {used[target]} are the same file; "
                 f"choose another file for {name}"
             )
-        taken[target] = name
+        used[target] = name
         check_writable(path)

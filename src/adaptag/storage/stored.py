@@ -29,7 +29,7 @@ class Stored:
     kind: ClassVar[str]
 
     def save(self, path: PathLike) -> None:
-        """Write a safetensors file: written beside its place, then renamed."""
+        """Write a safetensors file atomically."""
         with replace_file(path) as file:
             self._write(file)
 

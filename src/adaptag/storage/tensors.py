@@ -53,7 +53,7 @@ MAX_HEADER = 100 << 20
 
 
 def write_tensors(file: IO[bytes], kind: str, header: Mapping[str, Any], tensors: Tensors) -> None:
-    """Write arrays and a JSON-ready header; ``kind`` names the sort of file."""
+    """Write arrays and a JSON-ready header; ``kind`` names the kind of file."""
     arrays = {name: np.ascontiguousarray(array) for name, array in tensors.items()}
     order = sorted(arrays, key=lambda name: -arrays[name].dtype.itemsize)
     entries: dict[str, Any] = {"__metadata__": {"kind": kind, "header": json.dumps(header)}}
@@ -89,7 +89,7 @@ def read_tensors(
 
 
 def kind_of(path: Source) -> str | None:
-    """Tell which kind of our files this is, by its first bytes; None: none of them."""
+    """Return the kind of an adaptag file, by its first bytes; None if it is not one."""
     if not isinstance(path, (str, os.PathLike)):
         return None
     try:
@@ -103,7 +103,7 @@ def kind_of(path: Source) -> str | None:
 def tensors_from_buffer(
     buffer: bytes | mmap.mmap, kind: str, *, name: str = "<bytes>", verify: bool = False
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Take a file's content apart: its header, and its arrays as views of the buffer."""
+    """Split the content of a file: its header, and its arrays as views of the buffer."""
     data = np.frombuffer(buffer, np.uint8) if len(buffer) else np.empty(0, np.uint8)
     length = int.from_bytes(data[:8].tobytes(), "little") if len(data) >= 8 else MAX_HEADER
     start = 8 + length
@@ -115,7 +115,7 @@ def tensors_from_buffer(
     try:
         entries = json.loads(data[8:start].tobytes())
         metadata = entries.pop("__metadata__")
-        found = metadata["kind"]
+        actual_kind = metadata["kind"]
         header: dict[str, Any] = json.loads(metadata["header"])
         views = {key: _view(data[start:], entry) for key, entry in entries.items()}
         del views[CHECKSUM]
@@ -128,8 +128,8 @@ def tensors_from_buffer(
         RecursionError,
     ) as error:
         raise ModelError(f"{name}: the header is malformed: {error}") from None
-    if found != kind:
-        raise ModelError(f"{name}: holds an adaptag {found}; expected an adaptag {kind}")
+    if actual_kind != kind:
+        raise ModelError(f"{name}: holds an adaptag {actual_kind}; expected an adaptag {kind}")
     if (
         max((entry["data_offsets"][1] for entry in entries.values()), default=0)
         != len(data) - start

@@ -11,11 +11,11 @@ __all__ = ["StreamSettings"]
 
 @dataclass(kw_only=True)
 class StreamSettings(Settings):
-    """How a stream is learned from."""
+    """The settings of training on a stream."""
 
     max_features: int | None = setting(
         None,
-        "With a stream: leave out new features once there are this many.",
+        "With a stream: ignore new features once there are this many.",
         "integer [1, 4294967295]",
         default_text="no limit",
     )

@@ -50,7 +50,7 @@ NOTHING = Evaluation(0, 0, None, {})
 
 @dataclass(frozen=True)
 class Progress:
-    """Where a stream stands: every sentence was tagged right before it was learned.
+    """The progress of a stream: every sentence was tagged right before it was learned.
 
     Attributes:
         sentences: The number of sentences learned so far.
@@ -79,15 +79,16 @@ class StreamTrainer(StreamSettings):
         start: What to begin with: a template, as ``adaptag.train`` takes it, or a model, whose
             training continues where it ended if the model has kept that, else with fresh learning
             rates.
-        algorithm: An online algorithm; that of the model, or ``adf``, unless given.
-        max_features: The maximum number of features; new ones are left out then. None: no limit.
+        algorithm: An online algorithm; by default that of the model, or ``adf``.
+        max_features: The maximum number of features, after which new ones are ignored. None means
+            no limit.
         hash_bits: Number features by hashes of this many bits instead: no index, no names.
         pass_size: The number of sentences that count as a pass over the data.
         legal: A scheme whose impossible transitions are ruled out, such as ``bio``, or ``auto``.
-        parameters: Those of the algorithm, such as ``rate``; those of the model unless given.
+        parameters: Parameters of the algorithm, such as ``rate``; by default those of the model.
 
     Attributes:
-        progress: Where the stream stands.
+        progress: The progress of the stream.
 
     Examples:
         >>> from adaptag import StreamTrainer
@@ -150,7 +151,8 @@ class StreamTrainer(StreamSettings):
             stream: Any iterable, also an endless one. A sentence is a list of tokens (strings or
                 tuples of columns) or of feature dictionaries.
             part: The number of sentences that are taken from the stream at a time.
-            on_progress: Is called with the progress after each part; true stops.
+            on_progress: A function that is called with the progress after each part. Training stops
+                if it returns true.
         """
         pairs = iter(stream)
         while chunk := list(itertools.islice(pairs, part)):
@@ -170,9 +172,9 @@ class StreamTrainer(StreamSettings):
 
         Args:
             data: Sentences in any form that ``adaptag.train`` takes.
-            labels: Their labels, None for one that is not known; those in the last column, or of
-                the attributes, unless given.
-            weights: Weights of the sentences.
+            labels: The labels, None for one that is not known. By default they are those in the
+                last column, or of the attributes.
+            weights: The weights of the sentences.
 
         Returns:
             How well the sentences were tagged, each right before it was learned.

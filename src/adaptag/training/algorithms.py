@@ -16,13 +16,15 @@ from adaptag.training.declarations import Algorithm
 
 __all__ = ["algorithm", "algorithms"]
 
-SIGMA = "standard deviation of the Gaussian prior; inf: none"
-MEMORY = Parameter("memory", 10.0, "integer [1, 100]", "steps that the Hessian is estimated from")
+SIGMA = "standard deviation of the Gaussian prior; inf means no prior"
+MEMORY = Parameter(
+    "memory", 10.0, "integer [1, 100]", "number of steps from which the Hessian is approximated"
+)
 TOLERANCE = Parameter(
     "tolerance",
     1e-4,
     "[0, 1)",
-    "stop where the objective falls by a smaller part of itself per pass",
+    "stop when the relative decrease of the objective per pass is less than this",
 )
 LBFGS = Algorithm(
     "lbfgs",
@@ -36,7 +38,7 @@ LBFGS = Algorithm(
 OWLQN = Algorithm(
     "owlqn",
     "L1-regularised conditional likelihood, to its optimum; with sigma the elastic net",
-    "The smallest models, when time does not matter; sgd-l1 comes close in a fraction of it.",
+    "The smallest models, when time does not matter; sgd-l1 is almost as good in less time.",
     300,
     (
         Parameter("l1", 1.0, "[0, inf)", "strength C of the L1 penalty"),
@@ -53,7 +55,7 @@ OWLQN = Algorithm(
 def algorithms() -> dict[str, Algorithm]:
     """All algorithms by name."""
     online = [_from_core(declaration) for declaration in core.algorithms()]
-    return {found.name: found for found in (*online, LBFGS, OWLQN)}
+    return {algorithm.name: algorithm for algorithm in (*online, LBFGS, OWLQN)}
 
 
 def algorithm(name: str) -> Algorithm:

@@ -1,6 +1,6 @@
-"""Batch training: every step looks at all of the data. L-BFGS, and OWL-QN for L1.
+"""Batch training: every step uses all of the data. L-BFGS, and OWL-QN for L1.
 
-A pass is an iteration of the optimiser here: mostly one look at the data, sometimes more.
+A pass is an iteration of the optimiser here: mostly one evaluation of the data, sometimes more.
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class _InverseHessian:
         self.direction = np.zeros(n, np.float32)
 
     def learn(self, x: Weights, x_new: Weights, gradient: Vector, l1: float) -> None:
-        """Take in the step from x to x_new, and the gradient there."""
+        """Add the step from x to x_new, and the gradient at x_new."""
         if len(self.pairs) == self.memory:
             self.pairs.pop(0)
         s = min(set(range(self.memory)) - set(self.pairs))

@@ -29,7 +29,7 @@ SMALLEST, LARGEST = 1e-6, 1e3
 
 def calibrate(
     dataset: Examples,
-    chosen: Algorithm,
+    algorithm: Algorithm,
     parameters: Mapping[str, Value],
     seed: int = 1,
     start: NDArray[np.float32] | None = None,
@@ -41,12 +41,12 @@ def calibrate(
 
     Args:
         dataset: The training data.
-        chosen: An online algorithm with a rate.
+        algorithm: An online algorithm with a rate.
         parameters: The other parameters of the algorithm.
         seed: The seed of the sample and its order.
         start: The initial weights.
     """
-    default = next(float(p.default) for p in chosen.parameters if p.name == "rate")
+    default = next(float(p.default) for p in algorithm.parameters if p.name == "rate")
     rng = np.random.default_rng(seed)
     sample = dataset.select(rng.permutation(len(dataset))[:SAMPLE])
     order = np.arange(len(sample), dtype=np.uint32)
@@ -54,7 +54,7 @@ def calibrate(
 
     def value(rate: float) -> float:
         if rate not in values:
-            values[rate] = _one_pass(sample, chosen, {**parameters, "rate": rate}, order, start)
+            values[rate] = _one_pass(sample, algorithm, {**parameters, "rate": rate}, order, start)
         return values[rate]
 
     rate = default
@@ -68,13 +68,13 @@ def calibrate(
 
 def _one_pass(
     sample: Examples,
-    chosen: Algorithm,
+    algorithm: Algorithm,
     parameters: Mapping[str, Value],
     order: NDArray[np.uint32],
     start: NDArray[np.float32] | None,
 ) -> float:
     try:
-        trainer = Trainer(sample, chosen, parameters)
+        trainer = Trainer(sample, algorithm, parameters)
     except ParameterError:  # the prior allows no such rate
         return math.inf
     if start is not None:

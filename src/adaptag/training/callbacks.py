@@ -17,7 +17,7 @@ class PassReport:
     """One pass over the training data.
 
     Attributes:
-        number: 1 for the first pass.
+        number: The number of the pass, from 1.
         seconds: The time of the pass in seconds, without scoring.
         loss: The mean loss per sentence during the pass.
         accuracy: The expected token accuracy on the training data during the pass, in percent: the
@@ -63,7 +63,7 @@ class PassReport:
 
 
 def comparable(history: Sequence[PassReport]) -> list[PassReport]:
-    """Those passes whose scores are of the same metric as the last one's.
+    """Return the passes whose scores have the same metric as the last one.
 
     A run that is resumed with other development data, or with none, has passes of both.
     """
@@ -71,13 +71,13 @@ def comparable(history: Sequence[PassReport]) -> list[PassReport]:
 
 
 class Callback:
-    """Is told of the progress of training, and can stop it. Each method may be left out."""
+    """Is notified of the progress of training, and can stop it. Each method is optional."""
 
     def on_start(self, passes: int, sentences: int) -> None:
-        """Training begins: how many passes at most, over how many sentences."""
+        """Training begins: the maximum number of passes, and the number of sentences."""
 
     def on_progress(self, sentences: int) -> None:
-        """So many more sentences were seen."""
+        """Training has processed this many more sentences."""
 
     def on_pass(self, history: Sequence[PassReport]) -> bool:  # noqa: ARG002
         """Decide after a pass, the last of ``history``: true stops training."""

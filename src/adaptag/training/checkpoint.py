@@ -33,7 +33,7 @@ BEST = "best_weights"
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """Where a run ended: continuing from here gives the same bits as never having stopped.
+    """The state at the end of a run: continuing from it gives the same bits as one longer run.
 
     Attributes:
         algorithm: The name of the algorithm.
@@ -57,7 +57,7 @@ class Checkpoint:
 
     @property
     def best_metric(self) -> str | None:
-        """What the best pass was chosen by: ``F1`` or ``accuracy``; None: there was no choice."""
+        """The metric that chose the best pass, ``F1`` or ``accuracy``; None if none was chosen."""
         if self.best_weights is None or not 0 < self.best <= len(self.history):
             return None
         return self.history[self.best - 1].dev_metric
@@ -67,12 +67,12 @@ class Checkpoint:
         if checksum(dataset) != self.data:
             raise ParameterError(
                 "the checkpoint belongs to other training data, or to another template or cutoff; "
-                "to go on with new data, start from the model"
+                "to continue on new data, start from the model"
             )
         trainer.restore(self.arrays)
 
     def save(self, path: PathLike) -> None:
-        """Write the checkpoint: beside its place, then renamed."""
+        """Write the checkpoint atomically."""
         header = {
             "version": VERSION,
             "algorithm": self.algorithm,

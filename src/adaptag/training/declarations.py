@@ -30,7 +30,7 @@ class Algorithm:
         online: Whether it updates after each sentence or small batch, not only after each pass.
         row_state: The names and NumPy types of the state that it keeps for each predicate.
         run_state: The names and NumPy types of the state that it keeps for the whole run.
-        per_weight_state: The name of the number that it keeps beside each weight. It is empty where
+        per_weight_state: The name of the number that it keeps for each weight. It is empty where
             there is none.
         looks_ahead: Whether it needs all of the data before it starts.
         minimise: The optimiser of a batch algorithm as ``module:function``; see ``batch.py``.

@@ -21,7 +21,7 @@ class Interrupts:
     left. So it can come at any moment, also right after the last pass or while a file is written,
     and what was reached is kept. A second interrupt raises KeyboardInterrupt at once. One that is
     entered inside of another shares its note. Handlers that a program has installed itself, and
-    threads other than the main one, are left alone.
+    threads other than the main one, are not affected.
 
     Attributes:
         requested: Whether an interrupt has come.

@@ -56,7 +56,7 @@ class Scorer(Protocol[M_contra]):
 
 @dataclass
 class Result:
-    """What training gives.
+    """The result of training.
 
     Attributes:
         algorithm: The name of the algorithm.
@@ -67,7 +67,7 @@ class Result:
         best: The pass whose weights these are.
         stopped: Why training ended: ``passes``, ``converged`` (the algorithm's own rule),
             ``callback`` or ``interrupt``.
-        make_checkpoint: Makes the checkpoint; batch algorithms have none.
+        make_checkpoint: A function that makes the checkpoint; None for batch algorithms.
     """
 
     algorithm: str
@@ -85,7 +85,7 @@ class Result:
         return None if self.make_checkpoint is None else self.make_checkpoint()
 
     def record(self) -> dict[str, Any]:
-        """How the weights came about, ready for JSON."""
+        """How the weights were trained, ready for JSON."""
         return {
             "adaptag": __version__,
             "algorithm": self.algorithm,
@@ -102,14 +102,15 @@ class TrainingJob(Generic[M]):
     """One training run.
 
     Attributes:
-        examples: What is trained on.
-        settings: How.
-        build: Makes a model of weights and of the record of how they came about.
-        scorer: Scores a model after each pass; the best pass is kept. None: the last one is.
+        examples: The training data.
+        settings: The settings of training.
+        build: A function that makes a model from weights and the record of their training.
+        scorer: Scores a model after each pass; the best pass is kept. None means that the
+            last one is kept.
         start: The weights to start from, in the layout of the examples.
         resume: An earlier run to continue, with its algorithm, parameters and seed.
-        callbacks: Are told of the progress, and can stop training.
-        record: What goes into the model's record beside the settings and the passes.
+        callbacks: Objects that are notified of the progress and can stop training.
+        record: Further entries of the model's record, in addition to the settings and the passes.
         result: The outcome of the last ``run``.
     """
 
@@ -131,7 +132,7 @@ class TrainingJob(Generic[M]):
         """
         with Interrupts() as interrupts:
             run = _Run(self, interrupts)
-            run.batch() if not run.chosen.online else run.online()
+            run.batch() if not run.algorithm.online else run.online()
         self.result = run.result
         # What a checkpoint decides is recorded as it was, not as it was set for the last passes.
         given = {name: v for name, v in self.settings.record().items() if name not in RESULTS}
@@ -152,20 +153,22 @@ class _Run:
                 seed=resume.seed,
             )
         self.job, self.interrupts, self.settings = job, interrupts, settings
-        self.examples, self.chosen = job.examples, settings.chosen
-        if resume is not None and not self.chosen.online:
-            raise ParameterError(f"{self.chosen.name} keeps no state for a checkpoint")
-        self.passes = settings.passes or self.chosen.passes
+        self.examples, self.algorithm = job.examples, settings.chosen
+        if resume is not None and not self.algorithm.online:
+            raise ParameterError(f"{self.algorithm.name} keeps no state for a checkpoint")
+        self.passes = settings.passes or self.algorithm.passes
         values = settings.values()
         if values.get("rate") == AUTO:
-            values["rate"] = calibrate(self.examples, self.chosen, values, settings.seed, job.start)
+            values["rate"] = calibrate(
+                self.examples, self.algorithm, values, settings.seed, job.start
+            )
         self.callbacks = [*job.callbacks, *settings.rules(scored=job.scorer is not None)]
-        self.result = Result(self.chosen.name, np.empty(0, np.float32), values, settings.seed)
+        self.result = Result(self.algorithm.name, np.empty(0, np.float32), values, settings.seed)
         self.best_weights: Weights | None = None
 
     def online(self) -> None:
         """Train with an online algorithm."""
-        trainer = Trainer(self.examples, self.chosen, self.result.parameters)
+        trainer = Trainer(self.examples, self.algorithm, self.result.parameters)
         resume = self.job.resume
         if resume is not None:
             resume.restore(trainer, self.examples)
@@ -178,10 +181,10 @@ class _Run:
             callback.on_start(self.passes, len(self.examples))
         try:
             for number, order in enumerate(self._orders(done), 1):
-                rest, finished = order[finished:], 0
-                loss, correct, tokens, seconds = self._pass(trainer, rest)
+                remaining, finished = order[finished:], 0
+                loss, correct, tokens, seconds = self._pass(trainer, remaining)
                 # Nothing is left of a pass that was interrupted while it was scored.
-                mean, share = loss / max(1, len(rest)), 100 * correct / max(1, tokens)
+                mean, share = loss / max(1, len(remaining)), 100 * correct / max(1, tokens)
                 report = PassReport(done + number, seconds, mean, share)
                 if self.report(report, trainer.current_weights):
                     self.result.stopped = "callback"
@@ -191,7 +194,7 @@ class _Run:
             self._interrupted()
         self.finish(trainer.current_weights())
         self.result.make_checkpoint = lambda: Checkpoint(
-            self.chosen.name,
+            self.algorithm.name,
             self.result.parameters,
             self.result.seed,
             self.result.history,
@@ -252,7 +255,7 @@ class _Run:
             began = time.perf_counter()
             return stop
 
-        module, name = self.chosen.minimise.split(":")
+        module, name = self.algorithm.minimise.split(":")
         minimise = getattr(importlib.import_module(module), name)
         parameters = {name: float(value) for name, value in self.result.parameters.items()}
         x = weights.astype(np.float64)
@@ -288,7 +291,7 @@ class _Run:
         history, scorer = self.result.history, self.job.scorer
         if not math.isfinite(report.loss):
             what = f"the loss of pass {report.number} is {report.loss}"
-            raise divergence(self.chosen.name, self.result.parameters, what)
+            raise divergence(self.algorithm.name, self.result.parameters, what)
         if scorer is not None:
             current = weights()
             self._check_finite(current)
@@ -302,13 +305,13 @@ class _Run:
         return any(answers)
 
     def _interrupted(self) -> None:
-        """Go on to the end where a pass is finished; else there is nothing to keep."""
+        """End training where a pass is finished; else there is nothing to keep."""
         if not self.result.history:
             raise KeyboardInterrupt
         self.result.stopped = "interrupt"
 
     def finish(self, weights: Weights) -> None:
-        """Choose the weights that are given back, which must be finite."""
+        """Choose the resulting weights, which must be finite."""
         if self.best_weights is not None:
             weights = self.best_weights
         else:
@@ -318,4 +321,4 @@ class _Run:
 
     def _check_finite(self, weights: Weights) -> None:
         if not np.isfinite(weights).all():
-            raise divergence(self.chosen.name, self.result.parameters, "a weight is not finite")
+            raise divergence(self.algorithm.name, self.result.parameters, "a weight is not finite")

@@ -31,7 +31,7 @@ class Trainer:
     Attributes:
         weights: The weights as the algorithm stores them, with some of its work still pending. They
             may be written before training starts; ``arrays`` brings them up to date.
-        per_weight_state: The number that the algorithm keeps beside each weight, by its name. It is
+        per_weight_state: The number that the algorithm keeps for each weight, by its name. It is
             empty where there is none.
         row_state: The state of each predicate, a structured array.
         run_state: The state of the whole run, a structured array of one element.
@@ -41,7 +41,7 @@ class Trainer:
     def __init__(
         self,
         dataset: Examples,
-        chosen: Algorithm,
+        algorithm: Algorithm,
         parameters: Mapping[str, Value],
         *,
         pass_size: int | None = None,
@@ -50,35 +50,35 @@ class Trainer:
 
         Args:
             dataset: The training data, or the first part of it.
-            chosen: The algorithm.
+            algorithm: The algorithm.
             parameters: The parameters that differ from their defaults.
             pass_size: The number of sentences in a pass, for regularisation and schedules; by
                 default that of the dataset.
         """
         layout = dataset.layout
-        self.algorithm = chosen.name
-        self.parameters = chosen.values(parameters)
+        self.algorithm = algorithm.name
+        self.parameters = algorithm.values(parameters)
         self.weights = aligned_zeros(layout.n_weights)
-        names = [chosen.per_weight_state] if chosen.per_weight_state else []
+        names = [algorithm.per_weight_state] if algorithm.per_weight_state else []
         self.per_weight_state = {name: aligned_zeros(layout.n_weights) for name in names}
-        self.row_state = np.zeros(layout.n_predicates, np.dtype(list(chosen.row_state)))
-        self.run_state = np.zeros(1, np.dtype(list(chosen.run_state)))
+        self.row_state = np.zeros(layout.n_predicates, np.dtype(list(algorithm.row_state)))
+        self.run_state = np.zeros(1, np.dtype(list(algorithm.run_state)))
         self._layout = layout
         self._data = dataset.native(layout)
         try:
             self._run = core.Training(
-                chosen.name,
+                algorithm.name,
                 layout,
                 self._data,
-                [p.number(self.parameters[p.name]) for p in chosen.parameters],
+                [p.number(self.parameters[p.name]) for p in algorithm.parameters],
                 self.weights,
-                self.per_weight_state.get(chosen.per_weight_state, np.empty(0, np.float32)),
+                self.per_weight_state.get(algorithm.per_weight_state, np.empty(0, np.float32)),
                 _bytes(self.row_state),
                 _bytes(self.run_state),
                 pass_size,
             )
         except ValueError as error:
-            raise ParameterError(f"{chosen.name}: {error}") from None
+            raise ParameterError(f"{algorithm.name}: {error}") from None
 
     def run(self, order: NDArray[np.uint32]) -> tuple[float, float, int]:
         """Train on sentences in order: sums of loss and of expected correct labels, tokens."""
@@ -98,23 +98,23 @@ class Trainer:
 
     @contextlib.contextmanager
     def _refusals(self) -> Iterator[None]:
-        """Tell what no sentence with finite scores can cause."""
+        """Raise a divergence where the core finds no path, which finite scores cannot cause."""
         try:
             yield
         except core.NoPathError:
             raise divergence(self.algorithm, self.parameters, "a score is not finite") from None
 
     def current_weights(self) -> NDArray[np.float32]:
-        """The weights as a model needs them: averaged, with everything applied that was put off.
+        """The weights as a model needs them: averaged, with all pending updates applied.
 
-        A new array: reading never changes what follows.
+        It is a new array: reading does not affect training.
         """
         out = aligned_zeros(len(self.weights))
         self._run.read(out)
         return out
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that is needed to go on elsewhere, by name."""
+        """All that is needed to continue training, by name."""
         self._run.sync()
         return {
             "weights": self.weights,
@@ -124,7 +124,7 @@ class Trainer:
         }
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
-        """Go on with the ``arrays`` of another trainer of the same algorithm and size."""
+        """Continue from the ``arrays`` of another trainer of the same algorithm and size."""
         try:
             for name, array in self.arrays().items():
                 array[:] = arrays[name]
@@ -133,7 +133,7 @@ class Trainer:
 
 
 def divergence(algorithm: str, parameters: Mapping[str, Value], what: str) -> DivergenceError:
-    """The error of training that left the numbers that can be computed with."""
+    """Return the error of training that diverged."""
     rate = parameters.get("rate")
     lower = f" (rate is {rate:g})" if isinstance(rate, float) else ""
     return DivergenceError(

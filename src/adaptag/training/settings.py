@@ -112,11 +112,11 @@ class TrainingSettings(AlgorithmSettings):
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], parameters: Mapping[str, Any]) -> Self:
-        """Put settings and parameters of the algorithm together, and check them."""
-        given = dict(options)
+        """Combine settings with parameters of the algorithm, and check them."""
+        values = dict(options)
         if parameters:
-            given["parameters"] = {**(given.get("parameters") or {}), **parameters}
-        return cls(**given).check()
+            values["parameters"] = {**(values.get("parameters") or {}), **parameters}
+        return cls(**values).check()
 
 
 @dataclass(kw_only=True)
