@@ -18,9 +18,9 @@ demo: .venv/.built
 
 # The numeric tests run with the variant for any processor too, which is compiled after the others.
 test: .venv/.test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n auto
 	$(MAKE) .venv/.generic
-	ADAPTAG_CORE=generic $(BIN)/python -m pytest $(NUMERIC_TESTS)
+	ADAPTAG_CORE=generic $(BIN)/python -m pytest -n auto $(NUMERIC_TESTS)
 
 lint: .venv/.lint
 	$(BIN)/ruff format --check .
