@@ -898,7 +898,7 @@ def test_words_that_do_not_give_the_text():
         Segmenter().fit(TEXTS[:2], [WORDS[0], WORDS[0]])
     with pytest.raises(CorpusError, match="the words of 1 texts for 2 texts"):
         Segmenter().fit(TEXTS[:2], WORDS[:1])
-    with pytest.raises(CorpusError, match="text 1 is \\['我们'\\] of type list; allowed: a string"):
+    with pytest.raises(CorpusError, match=r"text 1 is the list \['我们'\]; allowed: a string"):
         Segmenter().fit([["我们"]], [["我们"]])
 
 

@@ -288,11 +288,11 @@ def _remove_checkpoints(search: Search, alive: set[int]) -> None:
 
 def _checksum(corpus: Any) -> int:
     """Checksum of the sentences and their labels."""
-    arrays = corpus.corpus if isinstance(corpus, Documents) else corpus
-    values = [getattr(arrays, item.name) for item in fields(arrays)]
+    sentences = corpus.corpus if isinstance(corpus, Documents) else corpus
+    values = [getattr(sentences, item.name) for item in fields(sentences)]
     arrays = [value for value in values if isinstance(value, np.ndarray)]
-    if hasattr(arrays, "number_labels"):
-        labels, names = arrays.number_labels()
+    if hasattr(sentences, "number_labels"):
+        labels, names = sentences.number_labels()
         arrays += [labels, np.frombuffer("\n".join(names).encode(), np.uint8)]
     total = 0
     for array in arrays:
