@@ -20,7 +20,8 @@ namespace adaptag {
 
 constexpr float forbidden = -1e30f;  // the score of what a constraint rules out
 constexpr float tiny = 1e-30f;
-constexpr float large = 1024;  // Viterbi: prefix scores from here on are relative
+constexpr float large = 1024;     // Viterbi: prefix scores from here on are relative
+constexpr int viterbi_block = 8;  // positions between two looks at the size of prefix scores
 
 // The scale of rows that are stored as they are.
 constexpr auto unscaled = [](uint32_t) { return 1.0f; };
@@ -216,10 +217,11 @@ class Lattice {
 
   // ---- Viterbi ----------------------------------------------------------------------------
 
-  // The best path. In a long sentence, prefix scores are kept relative to the best prefix of the
-  // position before, so that their float32 rounding does not grow with the position:
-  //   δ_t[j] = max_i (δ_{t−1}[i] + edge_t[i, j]) + (node_t[j] − m_{t−1}),  m_t = max_j δ_t[j]
-  // Below `large`, where rounding is small, nothing is subtracted (m = 0).
+  // The best path. In a long sentence, prefix scores are kept relative to the best prefix of a
+  // position few steps before, so that their float32 rounding does not grow with the position:
+  //   δ_t[j] = max_i (δ_{t−1}[i] + edge_t[i, j]) + (node_t[j] − m_{t−1})
+  // where m_t = max_j δ_t[j] at every `viterbi_block`-th position, else 0: the maximum of a vector
+  // takes time. Below `large`, where rounding is small, nothing is subtracted.
   void viterbi(int32_t* labels) {
     const int w = width();
     delta_.resize(2 * size_t(w));
@@ -230,10 +232,13 @@ class Lattice {
     bool relative = false;
     for (int m = 0; m + 1 < int(runs.size()); ++m)
       for (int t = runs[m]; t < runs[m + 1]; ++t) {
-        const float top = rows_.max(from);
-        relative = relative || !(std::abs(top) < large);
-        const float subtracted = relative ? top : 0.0f;
-        offset += subtracted;
+        float subtracted = 0;
+        if (t % viterbi_block == 0) {
+          const float top = rows_.max(from);
+          relative = relative || !(std::abs(top) < large);
+          if (relative) subtracted = top;
+          offset += subtracted;
+        }
         viterbi_step(from, to, edge_matrix(m), t, subtracted);
         std::swap(from, to);
       }

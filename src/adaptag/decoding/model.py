@@ -25,7 +25,7 @@ from adaptag.model.linear_chain import LinearChain
 from adaptag.settings import AUTO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Container, Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -325,12 +325,21 @@ class Model(LinearChain[FeatureIndex]):
     def _check_first(self, sentence: Iterable[Token]) -> None:
         """Raise where the first token has other columns than those of the training data."""
         if isinstance(sentence, (list, tuple)) and sentence:
-            first, needed = sentence[0], self.index.n_columns
+            first = sentence[0]
             n = len(first) if isinstance(first, (tuple, list)) else 1
-            if needed is not None and n not in (needed, needed + 1, self.index.template.n_columns):
+            if n not in self._token_columns:
                 raise CorpusError(
-                    f"a token has {n} column{'s' * (n != 1)}; the model was trained with {needed}"
+                    f"a token has {n} column{'s' * (n != 1)}; the model was trained with "
+                    f"{self.index.n_columns}"
                 )
+
+    @cached_property
+    def _token_columns(self) -> Container[int]:
+        """The numbers of columns that a token may have: with or without a label, or those used."""
+        columns = self.index.n_columns
+        if columns is None:  # of an index that was not built from columns
+            return range(self.index.template.n_columns, 1 << 31)
+        return frozenset((columns, columns + 1, self.index.template.n_columns))
 
     def _corpus(self, sentences: Iterable[Iterable[Token]]) -> Corpus:
         tokens = not self.index.template.attributes
