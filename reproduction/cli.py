@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
-from adaptag.cli.output import say
+from adaptag.cli.output import INTERRUPTED, say
 from adaptag.cli.progress import RunProgress
-from adaptag.cli.training import INTERRUPTED
 from adaptag.errors import AdaptagError
 
 if TYPE_CHECKING:

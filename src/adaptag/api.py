@@ -13,7 +13,7 @@ from adaptag.corpus.transitions import legal_transitions
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model, TagScorer
 from adaptag.errors import CorpusError, ParameterError
-from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences, marks_chunks
+from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences, metric_of
 from adaptag.features.settings import FeatureSettings
 from adaptag.model.remapping import remap_weights
 from adaptag.settings import AUTO, split_options, with_options
@@ -118,13 +118,17 @@ def tagging_job(
     """The job that trains a tagger on an encoded dataset; the arguments are those of ``train``."""
     names = dataset.label_names
     scheme = LabelScheme().count(names, dataset.labels, dataset.encoded.sentences).name(names)
-    metric = "F1" if marks_chunks(settings.metric, names) else "accuracy"
+    metric = metric_of(settings.metric, names)
     legal = legal_transitions(settings.legal, names, dataset.labels, dataset.encoded.sentences)
     if legal is None and start is not None:
         legal = _grown_transitions(start, dataset)
 
     def build(weights: Any, record: dict[str, Any]) -> Model:
-        section = {"scheme": scheme, "metric": metric, "in_column": dataset.label_column}
+        section = {
+            "scheme": scheme,
+            "metric": metric,
+            "in_feature_column": dataset.labels_in_feature_column,
+        }
         configuration: dict[str, Any] = {"labels": section}
         if record:  # else the model is only scored
             configuration["training"] = {

@@ -235,7 +235,7 @@ REFUSED = {
     "label section a word": lambda: craft(configuration={"labels": "x"}),
     "label scheme unknown": lambda: craft(configuration={"labels": {"scheme": "x"}}),
     "metric a number": lambda: craft(
-        configuration={"labels": {"scheme": None, "metric": 1, "in_column": True}}
+        configuration={"labels": {"scheme": None, "metric": 1, "in_feature_column": True}}
     ),
     "provenance a word": lambda: craft(provenance="word"),
     "slots of 3": lambda: craft({"index.slots": index("slots")[:3]}),

@@ -168,7 +168,7 @@ def test_polars_categories_and_queries():
         adaptag.encode(table.lazy())
 
 
-def class_label_columns():
+def class_labels_in_feature_columns():
     """The ways to write a list of class labels."""
     datasets = pytest.importorskip("datasets")
     label = datasets.ClassLabel(names=NAMES)
@@ -179,7 +179,7 @@ def class_label_columns():
 @pytest.mark.parametrize("form", range(3))
 def test_class_labels_become_names(form):
     datasets = pytest.importorskip("datasets")
-    forms = class_label_columns()
+    forms = class_labels_in_feature_columns()
     if form >= len(forms):
         pytest.skip("this version of datasets has no List")
     features = datasets.Features(

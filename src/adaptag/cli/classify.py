@@ -67,8 +67,9 @@ def train(
     Ctrl-C stops training and saves the model reached so far.
     """
     from adaptag.classification.documents import DocumentClassifier
+    from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
-    from adaptag.cli.training import check_files, train_and_save
+    from adaptag.cli.training import train_and_save
     from adaptag.corpus.data import CLASSIFICATION, corpus_of
 
     form, features, training, parameters = split_options(
@@ -133,8 +134,8 @@ def predict(
     skipped. Files of any size are read in parts.
     """
     from adaptag.classification.documents import DocumentClassifier
+    from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
-    from adaptag.cli.training import check_files
 
     check_files({"--output": output}, {"DATA": data, "--model": model})
     classifier = DocumentClassifier.load(model)

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from adaptag.cli.experiment import make_task, with_task
-from adaptag.cli.output import say
+from adaptag.cli.output import INTERRUPTED, check_files, say
 from adaptag.cli.progress import RunProgress
-from adaptag.cli.training import INTERRUPTED, check_files
+from adaptag.cli.settings import number_or_name
 from adaptag.errors import FileError, ParameterError
 from adaptag.experiments.declarations import TAGGING, TaskDeclaration
 from adaptag.training.algorithms import algorithms as all_algorithms
@@ -171,7 +171,7 @@ def _settings(files: list[Path], settings: list[str]) -> dict[str, dict[str, flo
         name, dot, parameter = place.rpartition(".")
         if not (equals and dot and name and parameter and value):
             raise ParameterError(f"--set {text!r}; expected NAME.PARAMETER=VALUE")
-        merged.setdefault(name, {})[parameter] = _number(value)
+        merged.setdefault(name, {})[parameter] = number_or_name(value)
     return merged
 
 
@@ -197,20 +197,13 @@ def _read_settings(path: Path) -> dict[str, dict[str, float | str]]:
             '{"adf": {"rate": 0.1}}'
         )
     return {
-        name: {key: _number(str(value)) for key, value in values.items()}
+        name: {key: number_or_name(str(value)) for key, value in values.items()}
         for name, values in content.items()
     }
 
 
 def _is_value(value: object) -> bool:
     return isinstance(value, (int, float, str)) and not isinstance(value, bool)
-
-
-def _number(value: str) -> float | str:
-    try:
-        return float(value)
-    except ValueError:
-        return value
 
 
 def _prepare(folder: Path, inputs: dict[str, Path | str | None]) -> None:

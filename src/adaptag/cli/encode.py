@@ -33,8 +33,8 @@ def encode(
 ) -> None:
     """Encode a training file once, to train on it many times: adaptag train DATASET …."""
     from adaptag import api
+    from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
-    from adaptag.cli.training import check_files
 
     file = file_format(format, separator, comment, skip_docstart)
     check_files({"--output": output}, {"TRAIN": data, "--template": options.get("template")})

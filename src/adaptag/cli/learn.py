@@ -18,9 +18,8 @@ from adaptag.cli.options import (
     SeparatorOption,
     file_format,
 )
-from adaptag.cli.output import say
+from adaptag.cli.output import INTERRUPTED, say
 from adaptag.cli.settings import with_settings
-from adaptag.cli.training import INTERRUPTED
 from adaptag.errors import ParameterError
 from adaptag.streams.settings import StreamSettings
 
@@ -58,7 +57,7 @@ def learn(
     New labels and features are added. The model is saved periodically and atomically, so that it
     can be used all the time. Ctrl-C saves it a last time.
     """
-    from adaptag.cli.training import check_files
+    from adaptag.cli.output import check_files
     from adaptag.decoding.model import Model
     from adaptag.streams.trainer import StreamTrainer
 

@@ -16,10 +16,10 @@ from adaptag.cli.encode import encode
 from adaptag.cli.evaluate import evaluate
 from adaptag.cli.inspect import inspect
 from adaptag.cli.learn import learn
+from adaptag.cli.output import interruptible
 from adaptag.cli.segment import segment
 from adaptag.cli.tag import tag
 from adaptag.cli.train import train
-from adaptag.cli.training import interruptible
 from adaptag.cli.tune import tune
 from adaptag.errors import AdaptagError, CorpusWarning
 

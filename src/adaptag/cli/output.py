@@ -1,15 +1,23 @@
-"""Where commands write: results to a file or standard output, messages to standard error."""
+"""Where commands write, and how an interrupt ends them.
+
+Results go to a file or to standard output, messages to standard error.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any
 
-__all__ = ["output_stream", "say"]
+import typer
+
+__all__ = ["INTERRUPTED", "check_files", "interruptible", "output_stream", "say"]
+
+INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
 
 def say(text: str) -> None:
@@ -36,3 +44,27 @@ def output_stream(path: Path | None) -> Iterator[IO[bytes]]:
     else:
         with replace_file(path) as file:
             yield file
+
+
+def interruptible(command: Callable[..., None]) -> Callable[..., None]:
+    """Let Ctrl-C end a command with a message and the exit code 130."""
+
+    @functools.wraps(command)
+    def wrapped(*args: Any, **kwargs: Any) -> None:
+        try:
+            command(*args, **kwargs)
+        except KeyboardInterrupt:
+            say("interrupted: files that were not finished are unchanged")
+            raise typer.Exit(INTERRUPTED) from None
+
+    return wrapped
+
+
+def check_files(
+    outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | str | None]
+) -> None:
+    """Refuse outputs that cannot be written, or that are inputs too, before anything is read."""
+    from adaptag.storage.files import check_outputs
+
+    files = {name: path for name, path in inputs.items() if path is not None and str(path) != "-"}
+    check_outputs(outputs, files)

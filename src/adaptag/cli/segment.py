@@ -82,8 +82,9 @@ def train(
 
     Ctrl-C stops training and saves the model reached so far.
     """
+    from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
-    from adaptag.cli.training import check_files, train_and_save
+    from adaptag.cli.training import train_and_save
     from adaptag.corpus.data import SEGMENTATION, corpus_of
     from adaptag.segmentation.segmenter import Segmenter
 
@@ -134,8 +135,8 @@ def cut(
 
     Files of any size are read in parts; lines may be of any length.
     """
+    from adaptag.cli.output import check_files
     from adaptag.cli.progress import byte_bar
-    from adaptag.cli.training import check_files
     from adaptag.corpus.text import read_lines
 
     check_files({"--output": output}, _inputs(data, model, dictionary))
@@ -264,8 +265,8 @@ def new_words(
     """Find words that the training data does not have, and cut the text again with them."""
     from rich.console import Console
 
+    from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
-    from adaptag.cli.training import check_files
     from adaptag.corpus.text import read_lines
     from adaptag.storage.files import replace_file
 

@@ -16,6 +16,7 @@ from adaptag.training.algorithms import algorithms
 __all__ = [
     "given_parameters",
     "given_values",
+    "number_or_name",
     "with_parameters_of",
     "with_settings",
     "with_values",
@@ -178,7 +179,7 @@ def _with_options(
 
 def given_parameters(algorithm: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
     """Convert the given parameters to numbers, and check that the algorithm has them."""
-    parameters: dict[str, Any] = {name: _number(value) for name, value in options.items()}
+    parameters: dict[str, Any] = {name: number_or_name(value) for name, value in options.items()}
     find_algorithm(algorithm or "adf").values(parameters)
     return parameters
 
@@ -186,12 +187,13 @@ def given_parameters(algorithm: str | None, options: Mapping[str, Any]) -> dict[
 def given_values(options: Mapping[str, str]) -> dict[str, list[float | str]]:
     """Convert the given options to lists of values."""
     return {
-        name: [_number(word.strip()) for word in text.split(",") if word.strip()]
+        name: [number_or_name(word.strip()) for word in text.split(",") if word.strip()]
         for name, text in options.items()
     }
 
 
-def _number(value: float | str) -> float | str:
+def number_or_name(value: float | str) -> float | str:
+    """Return the number that a text stands for, or else the text, which is a name."""
     try:
         return float(value)
     except ValueError:

@@ -53,8 +53,8 @@ def tag(
 
     Files of any size are read in parts. For a model of attributes only the labels are written.
     """
+    from adaptag.cli.output import check_files
     from adaptag.cli.progress import byte_bar
-    from adaptag.cli.training import check_files
     from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
     from adaptag.decoding.model import Model
 

@@ -78,8 +78,9 @@ def train(
     """
     from adaptag import api
     from adaptag.cli.learn import learn_from
+    from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
-    from adaptag.cli.training import check_files, train_and_save
+    from adaptag.cli.training import train_and_save
     from adaptag.corpus.chunks import ChunkScheme
     from adaptag.decoding.model import Model
     from adaptag.streams.trainer import StreamTrainer

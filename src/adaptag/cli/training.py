@@ -1,8 +1,7 @@
-"""What the commands that train share: outputs checked, progress shown, the model saved."""
+"""What the commands that train share: progress is shown, and the model is saved."""
 
 from __future__ import annotations
 
-import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -10,14 +9,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import typer
 
-from adaptag.cli.output import say
+from adaptag.cli.output import INTERRUPTED, say
 
 if TYPE_CHECKING:
     from adaptag.training.callbacks import Callback
 
-__all__ = ["INTERRUPTED", "check_files", "interruptible", "train_and_save"]
-
-INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
+__all__ = ["train_and_save"]
 
 
 class Saved(Protocol):
@@ -28,30 +25,6 @@ class Saved(Protocol):
 
 
 S = TypeVar("S", bound=Saved)
-
-
-def interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """Let Ctrl-C end a command with a message and the exit code 130."""
-
-    @functools.wraps(command)
-    def wrapped(*args: Any, **kwargs: Any) -> None:
-        try:
-            command(*args, **kwargs)
-        except KeyboardInterrupt:
-            say("interrupted: files that were not finished are unchanged")
-            raise typer.Exit(INTERRUPTED) from None
-
-    return wrapped
-
-
-def check_files(
-    outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | str | None]
-) -> None:
-    """Refuse outputs that cannot be written, or that are inputs too, before anything is read."""
-    from adaptag.storage.files import check_outputs
-
-    files = {name: path for name, path in inputs.items() if path is not None and str(path) != "-"}
-    check_outputs(outputs, files)
 
 
 def train_and_save(

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from adaptag.cli.experiment import make_task, with_task
-from adaptag.cli.output import output_stream, say
+from adaptag.cli.output import INTERRUPTED, check_files, output_stream, say
 from adaptag.cli.settings import given_values, with_values
-from adaptag.cli.training import INTERRUPTED, check_files
 from adaptag.experiments.declarations import TAGGING, TaskDeclaration
 from adaptag.experiments.space import on_request
 from adaptag.training.settings import parameter_names

@@ -116,13 +116,13 @@ class Dataset(Examples):
     Attributes:
         index: The feature index.
         features: The settings of the features, as a record.
-        label_column: Whether all values of the last feature column are labels, as where an earlier
-            tagger's output is a feature.
+        labels_in_feature_column: Whether all values of the last feature column are labels, as
+            where an earlier tagger's output is a feature.
     """
 
     index: FeatureIndex
     features: Mapping[str, Any] = field(default_factory=dict)
-    label_column: bool = False
+    labels_in_feature_column: bool = False
 
     @classmethod
     def build(cls, corpus: Corpus, settings: FeatureSettings | None = None) -> Dataset:
@@ -132,10 +132,12 @@ class Dataset(Examples):
         if not names:
             raise CorpusError(f"{corpus.name}: no label is known; at least one label must be known")
         index, encoded = FeatureIndex.build(corpus, settings)
-        label_column = isinstance(corpus, ColumnCorpus) and corpus.last_column_holds_labels(
-            names, labelled=True
+        labels_in_feature_column = isinstance(
+            corpus, ColumnCorpus
+        ) and corpus.last_column_holds_labels(names, labelled=True)
+        return cls(
+            index, encoded, labels, tuple(names), settings.record(), labels_in_feature_column
         )
-        return cls(index, encoded, labels, tuple(names), settings.record(), label_column)
 
     @classmethod
     def grow(
@@ -175,7 +177,7 @@ class Dataset(Examples):
             "labels": list(self.label_names),
             "index": index_header,
             "features": dict(self.features),
-            "label_column": self.label_column,
+            "labels_in_feature_column": self.labels_in_feature_column,
         }
         tensors = {f"{INDEX}{name}": array for name, array in index_tensors.items()} | {
             "sentences": self.encoded.sentences,
@@ -183,9 +185,8 @@ class Dataset(Examples):
             "predicates": self.encoded.predicates,
             "labels": self.labels,
         }
-        for name, array in (("values", self.encoded.values), ("legal", self.legal)):
-            if array is not None:
-                tensors[name] = array
+        if self.encoded.values is not None:
+            tensors["values"] = self.encoded.values
         with replace_file(path) as file:
             write_tensors(file, KIND, header, tensors)
 
@@ -210,8 +211,7 @@ class Dataset(Examples):
                 tensors["labels"],
                 labels,
                 dict(header["features"]),
-                bool(header["label_column"]),
-                legal=tensors.get("legal"),
+                bool(header["labels_in_feature_column"]),
             )
             dataset.native(dataset.layout)
         except (KeyError, TypeError, ValueError, RuntimeError) as error:

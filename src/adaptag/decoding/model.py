@@ -19,7 +19,7 @@ from adaptag.corpus.transitions import scheme_transitions
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.explanation import Explanation, explain
 from adaptag.errors import AdaptagError, CorpusError, ParameterError, unknown
-from adaptag.evaluation import METRICS, Evaluation, evaluate_ids, marks_chunks
+from adaptag.evaluation import METRICS, Evaluation, evaluate_ids, metric_of, sentence_counts
 from adaptag.features.index import FeatureIndex
 from adaptag.model.linear_chain import LinearChain
 from adaptag.settings import AUTO
@@ -151,7 +151,7 @@ class Model(LinearChain[FeatureIndex]):
         if section is not None and (
             section["scheme"] not in (None, *SCHEMES)
             or section["metric"] not in METRICS
-            or not isinstance(section["in_column"], bool)
+            or not isinstance(section["in_feature_column"], bool)
         ):
             raise ValueError(f"the labels are configured as {section!r}")
 
@@ -312,7 +312,7 @@ class Model(LinearChain[FeatureIndex]):
         """
         self.index.check(corpus)
         section = self.configuration.get("labels", {})
-        if corpus.n_columns != self.index.n_columns or section.get("in_column", True):
+        if corpus.n_columns != self.index.n_columns or section.get("in_feature_column", True):
             return
         if corpus.last_column_holds_labels(self.labels, labelled=False):
             line = f":{corpus.lines[0]}" if len(corpus.lines) else ""
@@ -428,16 +428,26 @@ class TagScorer:
     def __init__(self, data: Examples, metric: str = AUTO, legal: str | None = None) -> None:
         self.data = data
         self.legal = legal
-        self.metric = "F1" if marks_chunks(metric, data.label_names) else "accuracy"
+        self.metric = metric_of(metric, data.label_names)
         self._tokens, self._starts = known_sentences(data.labels, data.encoded.sentences)
         if not len(self._tokens):
             raise CorpusError("the data to score on has no sentence whose labels are all known")
 
     def evaluate(self, model: Model) -> Evaluation:
         """Tag the data, and compare with its labels."""
+        return evaluate_ids(*self._labels(model), metric=self.metric)
+
+    def counts(self, model: Model) -> NDArray[np.int64]:
+        """Count the correct, predicted and gold items of each sentence, ``[N, 3]``."""
+        return sentence_counts(*self._labels(model), metric=self.metric)
+
+    def _labels(
+        self, model: Model
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], tuple[str, ...]]:
+        """Gold and predicted labels of the sentences that count, their offsets, and the names."""
         predicted = model.tag_encoded(self.data.encoded, self.legal)
-        gold, names = self.data.labels[self._tokens], self.data.label_names
-        return evaluate_ids(gold, predicted[self._tokens], self._starts, names, metric=self.metric)
+        gold = self.data.labels[self._tokens]
+        return gold, predicted[self._tokens], self._starts, self.data.label_names
 
     def __call__(self, model: Model) -> float:
         """The score in percent."""

@@ -244,9 +244,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
         return self._weights
 
     def _rows(self) -> NDArray[np.float32]:
-        n_classes = len(self.classes_)
-        width = core.Layout(n_classes, 1, 0, 0).width
-        return self._flat().reshape(-1, width)[:, :n_classes]
+        return _rows_of(self._flat(), len(self.classes_))
 
     def _set_weights(self, flat: NDArray[np.float32] | None) -> None:
         """Set the weights; None means those of the trainer, computed when they are needed."""
@@ -291,6 +289,11 @@ def _are_dictionaries(X: Any) -> bool:
     return isinstance(X, (list, tuple)) and len(X) > 0 and hasattr(X[0], "items")
 
 
+def _rows_of(flat: NDArray[np.float32], n_classes: int) -> NDArray[np.float32]:
+    """The weights of each feature without padding, ``[F + 1, Y]``."""
+    return flat.reshape(-1, core.Layout(n_classes, 1, 0, 0).width)[:, :n_classes]
+
+
 def _coefficients(
     rows: NDArray[np.float32], fit_intercept: bool
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -322,8 +325,7 @@ class _SampleScorer:
         self.X, self.codes, self.weights = X, codes, weights
 
     def __call__(self, flat: NDArray[np.float32]) -> float:
-        width = core.Layout(self.n_classes, 1, 0, 0).width
-        rows = flat.reshape(-1, width)[:, : self.n_classes]
+        rows = _rows_of(flat, self.n_classes)
         scores = _decision(self.X, *_coefficients(rows, self.fit_intercept))
         right = scores.argmax(axis=1) == self.codes
         return float(100 * np.average(right, weights=self.weights))

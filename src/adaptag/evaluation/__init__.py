@@ -7,7 +7,8 @@ from adaptag.evaluation.scores import (
     conlleval_text,
     evaluate_ids,
     evaluate_sequences,
-    marks_chunks,
+    metric_of,
+    sentence_counts,
 )
 
 __all__ = [
@@ -17,5 +18,6 @@ __all__ = [
     "conlleval_text",
     "evaluate_ids",
     "evaluate_sequences",
-    "marks_chunks",
+    "metric_of",
+    "sentence_counts",
 ]

@@ -24,11 +24,13 @@ __all__ = [
     "evaluate_ids",
     "evaluate_sequences",
     "marks_chunks",
+    "metric_of",
     "sentence_counts",
 ]
 
 F1 = "F1"
-METRICS = (AUTO, F1, "accuracy")
+ACCURACY = "accuracy"
+METRICS = (AUTO, F1, ACCURACY)
 
 
 def _percent(part: int, total: int) -> float:
@@ -139,6 +141,11 @@ def marks_chunks(metric: str, labels: Sequence[str]) -> bool:
     if metric == F1 and not ChunkScheme(labels, chunked=True).chunked:
         raise ParameterError("metric is 'F1', but no label marks a chunk (B-X, I-X, …)")
     return ChunkScheme(labels).chunked if metric == AUTO else metric == F1
+
+
+def metric_of(metric: str, labels: Sequence[str]) -> str:
+    """The metric for labels: ``F1`` or ``accuracy``, decided by the labels where it is ``auto``."""
+    return F1 if marks_chunks(metric, labels) else ACCURACY
 
 
 def evaluate_ids(

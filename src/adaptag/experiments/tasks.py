@@ -20,11 +20,11 @@ from adaptag.classification.settings import DocumentFeatures
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.data import corpus_of
 from adaptag.corpus.documents import Documents
-from adaptag.corpus.labels import known_sentences
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.dataset.encoded import Dataset
-from adaptag.errors import CorpusError, ParameterError, unknown
-from adaptag.evaluation.scores import marks_chunks, sentence_counts
+from adaptag.decoding.model import TagScorer
+from adaptag.errors import ParameterError, unknown
+from adaptag.evaluation import metric_of
 from adaptag.evaluation.segmentation import common_words
 from adaptag.experiments.declarations import CLASSIFICATION, SEGMENTATION, TAGGING, TASKS
 from adaptag.experiments.problem import Part, Problem
@@ -39,7 +39,7 @@ from adaptag.storage.tensors import kind_of
 from adaptag.training.settings import TaggingSettings, TrainingSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
     from typing_extensions import Self
@@ -221,7 +221,7 @@ class Tagging(Task):
 
     def metric(self, corpus: Corpus) -> str:
         """F1 where the labels as a whole mark chunks, unless the settings say otherwise."""
-        return _metric(self.group(TaggingSettings, {}), corpus.number_labels()[1])
+        return metric_of(self.group(TaggingSettings, {}).metric, corpus.number_labels()[1])
 
     def part(
         self,
@@ -281,7 +281,7 @@ def tagging_problem(
         feature_settings: How the features were made, for reports.
     """
     training = settings or TaggingSettings()
-    chunked = _metric(training, train.label_names) == "F1"
+    chunked = metric_of(training.metric, train.label_names) == "F1"
     return Problem(
         (_tagging_part(train, test, training),),
         "chunk F1" if chunked else "token accuracy",
@@ -291,24 +291,12 @@ def tagging_problem(
     )
 
 
-def _metric(settings: TaggingSettings, names: Sequence[str]) -> str:
-    return "F1" if marks_chunks(settings.metric, names) else "accuracy"
-
-
 def _tagging_part(train: Dataset, test: Dataset, settings: TaggingSettings) -> Part:
     """Train on one dataset, and score on those sentences of the other whose labels are known."""
     job = tagging_job(train, replace(settings, metric=AUTO))
-    metric = _metric(settings, train.label_names if settings.metric == AUTO else test.label_names)
-    tokens, starts = known_sentences(test.labels, test.encoded.sentences)
-    if not len(tokens):
-        raise CorpusError("the data to score on has no sentence whose labels are all known")
-
-    def counts(weights: Weights) -> NDArray[np.int64]:
-        predicted = job.build(weights, {}).tag_encoded(test.encoded)
-        gold, names = test.labels[tokens], test.label_names
-        return sentence_counts(gold, predicted[tokens], starts, names, metric=metric)
-
-    return Part(job.examples, counts)
+    names = train.label_names if settings.metric == AUTO else test.label_names
+    scorer = TagScorer(test, metric_of(settings.metric, names))
+    return Part(job.examples, lambda weights: scorer.counts(job.build(weights, {})))
 
 
 @dataclass(frozen=True)

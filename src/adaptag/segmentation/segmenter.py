@@ -27,7 +27,7 @@ from adaptag.settings import split_options, with_options
 from adaptag.storage.stored import Stored
 from adaptag.training.job import TrainingJob
 from adaptag.training.online import PASS_SIZE, Trainer
-from adaptag.training.settings import TrainingSettings, parameter_names
+from adaptag.training.settings import TrainingSettings, parameter_names, with_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -312,9 +312,9 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
             options, SegmenterSettings, CharacterFeatures, TrainingSettings, also=parameter_names()
         )
         arguments = {name: value for group in groups for name, value in group.items()}
-        if parameters:
-            arguments["parameters"] = {**(arguments.get("parameters") or {}), **parameters}
-        return cls(**arguments).fit(data, words, dev=dev, callbacks=callbacks)
+        return cls(**with_parameters(arguments, parameters)).fit(
+            data, words, dev=dev, callbacks=callbacks
+        )
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments, and the safe bytes of the file where it is trained."""

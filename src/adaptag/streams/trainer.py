@@ -17,7 +17,7 @@ from adaptag.corpus.transitions import scheme_transitions
 from adaptag.dataset.encoded import Examples
 from adaptag.decoding.model import Model
 from adaptag.errors import ModelError, NotTrainedError, ParameterError
-from adaptag.evaluation import Evaluation, evaluate_ids, marks_chunks
+from adaptag.evaluation import Evaluation, evaluate_ids, metric_of
 from adaptag.features.growing import GrowingIndex
 from adaptag.features.index import FeatureIndex, check_columns, feature_columns, template_for
 from adaptag.features.settings import FeatureSettings
@@ -226,8 +226,8 @@ class StreamTrainer(StreamSettings):
         configuration = {
             "labels": {
                 "scheme": self._label_scheme(self._labels, self._scheme),
-                "metric": "F1" if marks_chunks(AUTO, self._labels) else "accuracy",
-                "in_column": True,  # what a stream may hold is not known
+                "metric": metric_of(AUTO, self._labels),
+                "in_feature_column": True,  # what a stream may hold is not known
             },
             "training": training,
             "stream": {"pass_size": self._pass_size, **sizes},

@@ -23,6 +23,7 @@ __all__ = [
     "TaggingSettings",
     "TrainingSettings",
     "parameter_names",
+    "with_parameters",
 ]
 
 NEVER = 1_000_000_000  # as patience: training does not stop early
@@ -31,6 +32,12 @@ NEVER = 1_000_000_000  # as patience: training does not stop early
 def parameter_names() -> list[str]:
     """The names of the parameters of all algorithms."""
     return list(dict.fromkeys(p.name for a in algorithms().values() for p in a.parameters))
+
+
+def with_parameters(options: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Add parameters of the algorithm that were given by name to the option ``parameters``."""
+    merged = {**(options.get("parameters") or {}), **parameters}
+    return {**options, "parameters": merged} if parameters else dict(options)
 
 
 @dataclass(kw_only=True)
@@ -113,10 +120,7 @@ class TrainingSettings(AlgorithmSettings):
     @classmethod
     def from_options(cls, options: Mapping[str, Any], parameters: Mapping[str, Any]) -> Self:
         """Combine settings with parameters of the algorithm, and check them."""
-        values = dict(options)
-        if parameters:
-            values["parameters"] = {**(values.get("parameters") or {}), **parameters}
-        return cls(**values).check()
+        return cls(**with_parameters(options, parameters)).check()
 
 
 @dataclass(kw_only=True)
