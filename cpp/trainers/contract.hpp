@@ -26,7 +26,7 @@
 // clang-format on
 //
 // A hook that is declared must be there with its signature, and one that is there must be declared:
-// a misspelt hook does not compile.
+// a declared hook that is misspelt does not compile.
 #pragma once
 
 #include <concepts>
