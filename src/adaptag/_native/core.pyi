@@ -21,6 +21,7 @@ def read_columns(
     comment: str,
     skip_docstart: bool,
     part: tuple[int, int, int],
+    threads: int = 1,
 ) -> tuple[_Cells, _Offsets, NDArray[np.uint32], str, int]: ...
 def read_attributes(
     text: _Bytes, name: str
@@ -32,6 +33,7 @@ def pack_items(
 def number_labels(
     text: _Bytes, cells: _Cells, column: int, known: list[str]
 ) -> tuple[NDArray[np.int32], list[str]]: ...
+def holds_only(text: _Bytes, cells: _Cells, column: int, names: list[str]) -> bool: ...
 def write_columns(
     text: _Bytes,
     cells: _Cells,
@@ -66,7 +68,9 @@ class IndexBuilder:
         keys: NDArray[np.uint32],
         n_of_kind: tuple[int, int, int],
     ) -> None: ...
-    def add_columns(self, text: _Bytes, cells: _Cells, sentences: _Offsets) -> None: ...
+    def add_columns(
+        self, text: _Bytes, cells: _Cells, sentences: _Offsets, threads: int = 1
+    ) -> None: ...
     def add_attributes(
         self,
         text: _Bytes,
@@ -74,6 +78,7 @@ class IndexBuilder:
         values: NDArray[np.float32],
         positions: _Offsets,
         sentences: _Offsets,
+        threads: int = 1,
     ) -> None: ...
     counts: tuple[int, int, int]
     def limit(self, n: int) -> None: ...
@@ -98,7 +103,7 @@ class FeatureIndex:
         n_of_kind: tuple[int, int, int],
     ) -> None: ...
     def encode_columns(
-        self, text: _Bytes, cells: _Cells, sentences: _Offsets
+        self, text: _Bytes, cells: _Cells, sentences: _Offsets, threads: int = 1
     ) -> tuple[_Offsets, NDArray[np.uint32]]: ...
     def encode_attributes(
         self,
@@ -107,6 +112,7 @@ class FeatureIndex:
         values: NDArray[np.float32],
         positions: _Offsets,
         sentences: _Offsets,
+        threads: int = 1,
     ) -> tuple[_Offsets, NDArray[np.uint32], NDArray[np.float32]]: ...
 
 class Layout:
@@ -175,19 +181,31 @@ class Decoder:
         legal: NDArray[np.uint8] | None = None,
     ) -> None: ...
     def tag(self, sentence: Iterable[_Token]) -> list[str]: ...
-    def tag_all(self, sentences: Iterable[Iterable[_Token]]) -> list[list[str]]: ...
+    def tag_all(
+        self, sentences: Iterable[Iterable[_Token]], threads: int = 1
+    ) -> list[list[str]]: ...
     def viterbi_columns(
-        self, text: _Bytes, cells: _Cells, sentences: _Offsets, legal: _Bytes | None
+        self,
+        text: _Bytes,
+        cells: _Cells,
+        sentences: _Offsets,
+        legal: _Bytes | None,
+        threads: int = 1,
     ) -> NDArray[np.int32]: ...
     def viterbi(
-        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None
+        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None, threads: int = 1
     ) -> NDArray[np.int32]: ...
     def marginals(
-        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None
+        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None, threads: int = 1
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]: ...
     def log_probabilities(self, dataset: Dataset, legal: _Bytes | None) -> NDArray[np.float64]: ...
     def n_best(
-        self, dataset: Dataset, n: int, legal: _Bytes | None, allowed: _Bytes | None
+        self,
+        dataset: Dataset,
+        n: int,
+        legal: _Bytes | None,
+        allowed: _Bytes | None,
+        threads: int = 1,
     ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]: ...
     def segment_probabilities(
         self,

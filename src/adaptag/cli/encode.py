@@ -12,6 +12,7 @@ from adaptag.cli.options import (
     DocstartOption,
     FormatOption,
     SeparatorOption,
+    ThreadsOption,
     file_format,
 )
 from adaptag.cli.output import say
@@ -29,6 +30,7 @@ def encode(
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
+    threads: ThreadsOption = None,
     **options: Any,
 ) -> None:
     """Encode a training file once, to train on it many times: adaptag train DATASET …."""
@@ -39,7 +41,7 @@ def encode(
     file = file_format(format, separator, comment, skip_docstart)
     check_files({"--output": output}, {"TRAIN": data, "--template": options.get("template")})
     with working(f"reading {data}"):
-        dataset = api.encode(data, format=file, **options)
+        dataset = api.encode(data, format=file, threads=threads, **options)
     dataset.save(output)
     say(
         f"{output}: {len(dataset):,} sentences, {dataset.n_tokens:,} tokens, "

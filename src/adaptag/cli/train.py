@@ -115,7 +115,9 @@ def train(
     origin = None if start is None else Model.load(start)
     begin = time.perf_counter()
     with working(f"reading {data}"):
-        dataset = api.encode(data, start=origin, format=file, **features)
+        dataset = api.encode(
+            data, start=origin, format=file, threads=training.get("threads"), **features
+        )
     say(
         f"{len(dataset):,} sentences, {dataset.n_tokens:,} tokens, "
         f"{len(dataset.label_names)} labels, {dataset.index.n_predicates:,} features, "
