@@ -41,6 +41,7 @@ struct CompactWeights {
 class CompactBuilder {
  public:
   static constexpr size_t mean_in_bucket = 5;
+  static constexpr int dense_share = 3;  // a third of the labels are stored as all of them
 
   CompactBuilder(const CompactWeights& weights, int n_labels, int value_size, int exponent)
       : in_(weights), n_labels_(n_labels), value_size_(value_size), exponent_(exponent) {
@@ -141,6 +142,14 @@ class CompactBuilder {
         append(out, value);
       }
       if (nodes.empty() && edges.empty()) continue;
+      if (n_nodes * dense_share >= n_labels_) {
+        std::vector<decltype(round(0.0f))> values(n_labels_);
+        for (int64_t e = in_.offsets[f]; e < in_.offsets[f + 1]; ++e)
+          if (!is_edge(e)) values[in_.labels[e]] = round(in_.values[e]);
+        nodes.clear();
+        for (const auto value : values) append(nodes, value);
+        n_nodes = L(n_labels_);
+      }
       if (has_edges) append(body, n_nodes);
       body.insert(body.end(), nodes.begin(), nodes.end());
       body.insert(body.end(), edges.begin(), edges.end());
@@ -152,6 +161,7 @@ class CompactBuilder {
     rows.push_back(uint8_t(scale | (has_edges ? CompactTable::edge_flag : 0) |
                            (wide ? CompactTable::wide_flag : 0)));
     for (const uint16_t tag : tags) append(rows, tag);
+    ends.insert(ends.begin(), 0);
     for (const uint32_t end : ends)
       if (wide)
         append(rows, end);

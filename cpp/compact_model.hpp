@@ -62,40 +62,17 @@ class CompactModel {
   };
 
   // Scores one sentence of columns; cell(t, column) gives a token.
-  template <class Format, int W, class Cell>
+  template <int W, class Cell>
   void score_columns(Lattice<W>& lattice, int T, Cell&& cell, Scratch& s) const {
-    const int w = lattice.width();
     hash_cells(T, cell, s);
-    s.scores.resize(size_t(T) * w);
-    for (int t = 0; t < T; ++t)
-      std::copy_n(constant_node_.data(), w, s.scores.data() + size_t(t) * w);
-    s.edge_rows.clear();
-    for (const Line& line : program_.lines) {
-      if (line.macros.empty()) continue;
-      find_buckets(line, T, s);
-      for (int t = line.kind == 2; t < T; ++t) {
-        const uint8_t* const bucket = table_.rows() + s.begins[t];
-        const int i = CompactTable::find(bucket, uint16_t(s.hashes[t]));
-        if (i < 0) continue;
-        const CompactRow row = CompactTable::row(bucket, i);
-        uint32_t* const out = s.scores.data() + size_t(t) * w;
-        Format::node_entries(row, [&](int y, int32_t value) { out[y] += uint32_t(value); });
-        if (row.has_edges && t > 0) s.edge_rows.push_back({t, 1.0f, row});
-      }
-    }
-    begin_lattice(lattice, T);
-    for (size_t k = 0; k < size_t(T) * w; ++k)
-      lattice.node[k] = float(int32_t(s.scores[k])) * unit_;
-    forbid_padding(lattice);
-    set_edges<Format>(lattice, constant_edge_, s);
+    table_.with_format([&](auto format) { score_hashed(format, lattice, T, s); });
   }
 
   // Scores an encoded sentence. Sums are in double precision: exact, where all values are 1.
   template <int W>
   void score(Lattice<W>& lattice, const Sentence& sentence, Scratch& s) const {
-    table_.with_format([&]<class Format>(Format) { score_encoded<Format>(lattice, sentence, s); });
+    table_.with_format([&](auto format) { score_encoded(format, lattice, sentence, s); });
   }
-
   // Appends the predicates of one sentence of columns; cell(t, column) gives a token.
   template <class Cell>
   void encode(int T, Cell&& cell, Scratch& s) const {
@@ -142,9 +119,11 @@ class CompactModel {
   template <class F>
   void weights_of(uint32_t number, F&& f) const {
     const CompactRow& row = numbers().rows[number];
-    table_.with_format([&]<class Format>(Format) {
-      Format::node_entries(row, [&](int y, int32_t v) { f(-1, y, float(v) * unit_); });
-      Format::edge_entries(row, [&](int i, int j, int32_t v) { f(i, j, float(v) * unit_); });
+    table_.with_format([&](auto format) {
+      format.node_entries(row, [&](int y, int32_t v) {
+        if (v != 0) f(-1, y, float(v) * unit_);
+      });
+      format.edge_entries(row, [&](int i, int j, int32_t v) { f(i, j, float(v) * unit_); });
     });
   }
 
@@ -153,9 +132,9 @@ class CompactModel {
  private:
   // The kind of a row: 0 node, 1 node and edge, 2 edge.
   template <class Format>
-  static int kind_of(const CompactRow& row) {
-    if (Format::node_end(row) == row.end) return 0;
-    return Format::node_begin(row) < Format::node_end(row) ? 1 : 2;
+  static int kind_of(const Format& format, const CompactRow& row) {
+    if (format.node_end(row) == row.end) return 0;
+    return format.node_begin(row) < format.node_end(row) ? 1 : 2;
   }
 
   // Calls f(bucket, row) for all rows.
@@ -168,8 +147,8 @@ class CompactModel {
   }
 
   void count_kinds() {
-    table_.with_format([&]<class Format>(Format) {
-      for_rows([&](size_t, const CompactRow& row) { ++n_of_kind_[kind_of<Format>(row)]; });
+    table_.with_format([&](auto format) {
+      for_rows([&](size_t, const CompactRow& row) { ++n_of_kind_[kind_of(format, row)]; });
     });
   }
 
@@ -179,11 +158,11 @@ class CompactModel {
       numbers_.first.resize(table_.n_buckets());
       numbers_.rows.resize(next[2] + n_of_kind_[2]);
       size_t last = size_t(-1);
-      table_.with_format([&]<class Format>(Format) {
+      table_.with_format([&](auto format) {
         for_rows([&](size_t b, const CompactRow& row) {
           if (b != last) numbers_.first[b] = uint32_t(numbers_.numbers.size());
           last = b;
-          const uint32_t number = next[kind_of<Format>(row)]++;
+          const uint32_t number = next[kind_of(format, row)]++;
           numbers_.numbers.push_back(number);
           numbers_.rows[number] = row;
         });
@@ -194,8 +173,7 @@ class CompactModel {
 
   uint32_t number_of(uint64_t fingerprint) const {
     const size_t b = table_.bucket_of(fingerprint);
-    const int i =
-        CompactTable::find(table_.rows() + table_.bucket_begin(b), uint16_t(fingerprint));
+    const int i = CompactTable::find(table_.rows() + table_.bucket_begin(b), uint16_t(fingerprint));
     return i < 0 ? Slots::none : numbers().numbers[numbers().first[b] + i];
   }
 
@@ -224,10 +202,10 @@ class CompactModel {
       const int i = CompactTable::find(bucket, uint16_t(h));
       if (i < 0) continue;
       const CompactRow row = CompactTable::row(bucket, i);
-      table_.with_format([&]<class Format>(Format) {
+      table_.with_format([&](auto format) {
         if (line.kind < 2)
-          Format::node_entries(row, [&](int y, int32_t v) { constant_node_[y] += uint32_t(v); });
-        Format::edge_entries(row, [&](int a, int b, int32_t v) { constant_edge_[a * w + b] += v; });
+          format.node_entries(row, [&](int y, int32_t v) { constant_node_[y] += uint32_t(v); });
+        format.edge_entries(row, [&](int a, int b, int32_t v) { constant_edge_[a * w + b] += v; });
       });
     }
   }
@@ -269,14 +247,49 @@ class CompactModel {
     }
   }
 
+  // Scores a sentence whose cells are hashed.
   template <class Format, int W>
-  void score_encoded(Lattice<W>& lattice, const Sentence& sentence, Scratch& s) const {
+  void score_hashed(const Format& format, Lattice<W>& lattice, int T, Scratch& s) const {
+    const int w = W ? W : lattice.width(), stride = w + CompactTable::room;
+    s.scores.resize(size_t(T) * stride);
+    for (int t = 0; t < T; ++t)
+      std::copy_n(constant_node_.data(), w, s.scores.data() + size_t(t) * stride);
+    s.edge_rows.clear();
+    for (const Line& line : program_.lines) {
+      if (line.macros.empty()) continue;
+      find_buckets(line, T, s);
+      const uint8_t* const rows = table_.rows();
+      const uint32_t* const begins = s.begins.data();
+      const uint64_t* const hashes = s.hashes.data();
+      uint32_t* out = s.scores.data();
+      for (int t = 0; t < T; ++t, out += stride) {
+        if (t == 0 && line.kind == 2) continue;
+        const uint8_t* const bucket = rows + begins[t];
+        const uint16_t tag = uint16_t(hashes[t]);
+        if constexpr (Format::is_small)
+          if (table_.add_small_row<W>(bucket, tag, out, w)) continue;
+        const int i = CompactTable::find(bucket, tag);
+        if (i < 0) continue;
+        const CompactRow row = CompactTable::row(bucket, i);
+        format.node_entries(row, [&](int y, int32_t value) { out[y] += uint32_t(value); });
+        if (row.has_edges && t > 0) s.edge_rows.push_back({t, 1.0f, row});
+      }
+    }
+    begin_lattice(lattice, T);
+    for (int t = 0; t < T; ++t) to_floats<W>(s.scores.data() + t * size_t(stride), lattice, t);
+    forbid_padding(lattice);
+    set_edges(format, lattice, constant_edge_, s);
+  }
+
+  template <class Format, int W>
+  void score_encoded(const Format& format, Lattice<W>& lattice, const Sentence& sentence,
+                     Scratch& s) const {
     const int w = lattice.width(), T = sentence.length;
     begin_lattice(lattice, T);
     s.edge_rows.clear();
     const auto add = [&](int t, uint32_t number, float value) {
       const CompactRow& row = numbers().rows[number];
-      Format::node_entries(row, [&](int y, int32_t v) { s.sums[y] += double(value) * v; });
+      format.node_entries(row, [&](int y, int32_t v) { s.sums[y] += double(value) * v; });
       if (row.has_edges && t > 0) s.edge_rows.push_back({t, value, row});
     };
     for (int t = 0; t < T; ++t) {
@@ -287,7 +300,16 @@ class CompactModel {
       for (int y = 0; y < w; ++y) lattice.node[size_t(t) * w + y] = float(s.sums[y]) * unit_;
     }
     forbid_padding(lattice);
-    set_edges<Format>(lattice, {}, s);
+    set_edges(format, lattice, {}, s);
+  }
+
+  // Scores in units to those of a position.
+  template <int W>
+  void to_floats(const uint32_t* scores, Lattice<W>& lattice, int t) const {
+    const int w = W ? W : lattice.width();
+    const float unit = unit_;
+    float* const out = lattice.node.data() + size_t(t) * w;
+    for (int y = 0; y < w; ++y) out[y] = float(int32_t(scores[y])) * unit;
   }
 
   template <int W>
@@ -307,7 +329,8 @@ class CompactModel {
 
   // One matrix [Y, W] for each run of positions with the same rows, added to what always fires.
   template <class Format, int W>
-  void set_edges(Lattice<W>& lattice, std::span<const double> constant, Scratch& s) const {
+  void set_edges(const Format& format, Lattice<W>& lattice, std::span<const double> constant,
+                 Scratch& s) const {
     const int T = lattice.length, w = lattice.width();
     const size_t size = size_t(lattice.n_labels()) * w;
     sort_by_position(T, s);
@@ -323,9 +346,8 @@ class CompactModel {
       s.sums.assign(size, 0.0);
       std::copy(constant.begin(), constant.end(), s.sums.begin());
       for (const EdgeRow& e : now)
-        Format::edge_entries(e.row, [&](int i, int j, int32_t v) {
-          s.sums[i * w + j] += double(e.value) * v;
-        });
+        format.edge_entries(
+            e.row, [&](int i, int j, int32_t v) { s.sums[i * w + j] += double(e.value) * v; });
       for (const double sum : s.sums) lattice.edge.push_back(float(sum) * unit_);
     }
     lattice.runs.push_back(T);

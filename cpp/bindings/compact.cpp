@@ -111,11 +111,12 @@ void bind_compact(nb::module_& m) {
            "buckets"_a.noconvert(), "rows"_a.noconvert(), "n_labels"_a, "value_size"_a,
            "exponent"_a)
       .def_prop_ro("n_of_kind", [](const PyCompactModel& self) { return self.model.n_of_kind(); })
-      .def("find",
-           [](const PyCompactModel& self, In<uint64_t> fingerprints) {
-             return numpy(self.model.find(span(fingerprints)));
-           },
-           "fingerprints"_a.noconvert())
+      .def(
+          "find",
+          [](const PyCompactModel& self, In<uint64_t> fingerprints) {
+            return numpy(self.model.find(span(fingerprints)));
+          },
+          "fingerprints"_a.noconvert())
       .def("weights", &weights, "first"_a, "last"_a)
       .def("encode_columns", &encode_columns, "text"_a.noconvert(), "cells"_a.noconvert(),
            "sentences"_a.noconvert())

@@ -22,7 +22,7 @@ class PyDecoder {
     check_weights(layout, weights.size());
     check(index_->n_of_kind(), labels);
   }
-  // A compact model brings features and weights in one.
+  // A compact model is features and weights in one.
   PyDecoder(const Layout& layout, const PyCompactModel* compact, std::vector<std::string> labels,
             std::optional<In<uint8_t, 2>> legal)
       : layout_(layout), compact_(&compact->model), legal_(legal) {
@@ -146,6 +146,12 @@ class PyDecoder {
   }
 
  private:
+  // Working memory of one thread.
+  struct Scratch {
+    FeatureIndex::Scratch full;
+    CompactModel::Scratch compact;
+  };
+
   void check(const std::array<uint32_t, 3>& n_of_kind, const std::vector<std::string>& labels) {
     checked(legal_);
     if (n_of_kind != std::array{layout_.n_node, layout_.n_both, layout_.n_edge})
@@ -154,7 +160,30 @@ class PyDecoder {
       throw std::invalid_argument("labels: one name is needed for each label");
     for (const std::string& name : labels) names_.append(nb::str(name.c_str(), name.size()));
   }
+
   const Program& program() const { return compact_ ? compact_->program() : index_->program(); }
+
+  // Scores an encoded sentence.
+  template <int W>
+  void score(Lattice<W>& lattice, const Sentence& sentence, Scratch& s) const {
+    if (compact_)
+      compact_->score(lattice, sentence, s.compact);
+    else
+      lattice.score(sentence, weights_.data(), unscaled);
+  }
+
+  // Scores a sentence of T tokens; cell(t, column) gives a token.
+  template <int W, class Cell>
+  void score_columns(Lattice<W>& lattice, int T, Cell&& cell, Scratch& s) const {
+    if (compact_) return compact_->score_columns(lattice, T, cell, s.compact);
+    FeatureIndex::Scratch& f = s.full;
+    f.predicates.clear();
+    f.offsets.assign(1, 0);
+    index_->encode(T, cell, f);
+    for (const uint32_t id : f.predicates) __builtin_prefetch(weights_.data() + layout_.row(id));
+    lattice.score({T, f.offsets.data(), f.predicates.data(), nullptr, nullptr}, weights_.data(),
+                  unscaled);
+  }
 
   Constraints checked(const std::optional<In<uint8_t, 2>>& legal) const {
     const size_t n = layout_.n_labels + 1;
@@ -176,14 +205,11 @@ class PyDecoder {
     nb::gil_scoped_release release;
     with_width(layout_.width, [&]<int W>() {
       Lattice<W> lattice(layout_);
-      CompactModel::Scratch scratch;
+      Scratch scratch;
       for (size_t i = 0; i < data.size(); ++i) {
         const Sentence s = data[i];
         if (s.length == 0) continue;
-        if (compact_)
-          compact_->score(lattice, s, scratch);
-        else
-          lattice.score(s, weights_.data(), unscaled);
+        score(lattice, s, scratch);
         if (allowed) constraints.allowed = allowed->data() + size_t(data.sentences[i]) * Y;
         lattice.constrain(constraints);
         f.template operator()<W>(lattice, s, i, data.sentences[i]);
@@ -197,34 +223,15 @@ class PyDecoder {
                       const Constraints& constraints, int32_t* labels) const {
     with_width(layout_.width, [&]<int W>() {
       Lattice<W> lattice(layout_);
-      const auto decode = [&](auto&& score) {
-        for (size_t i = 0; i + 1 < sentences.size(); ++i) {
-          const int64_t first = sentences[i];
-          const int T = int(sentences[i + 1] - first);
-          if (T == 0) continue;
-          score(T, [&](int t, int column) { return cell(first + t, column); });
-          lattice.constrain(constraints);
-          lattice.viterbi(labels + first);
-        }
-      };
-      if (compact_) {
-        compact_->table().with_format([&]<class Format>(Format) {
-          CompactModel::Scratch s;
-          decode([&](int T, auto&& token) {
-            compact_->template score_columns<Format>(lattice, T, token, s);
-          });
-        });
-      } else {
-        FeatureIndex::Scratch s;
-        decode([&](int T, auto&& token) {
-          s.predicates.clear();
-          s.offsets.assign(1, 0);
-          index_->encode(T, token, s);
-          for (const uint32_t id : s.predicates)
-            __builtin_prefetch(weights_.data() + layout_.row(id));
-          lattice.score({T, s.offsets.data(), s.predicates.data(), nullptr, nullptr},
-                        weights_.data(), unscaled);
-        });
+      Scratch s;
+      for (size_t i = 0; i + 1 < sentences.size(); ++i) {
+        const int64_t first = sentences[i];
+        const int T = int(sentences[i + 1] - first);
+        if (T == 0) continue;
+        const auto token = [&](int t, int column) { return cell(first + t, column); };
+        score_columns(lattice, T, token, s);
+        lattice.constrain(constraints);
+        lattice.viterbi(labels + first);
       }
     });
   }
@@ -252,7 +259,7 @@ class PyDecoder {
   In<float> weights_;                      // of a full model
   const FeatureIndex* index_ = nullptr;    // of a full model
   const CompactModel* compact_ = nullptr;  // or else this
-  std::optional<In<uint8_t, 2>> legal_;  // transitions that `tag` and `tag_all` may take
+  std::optional<In<uint8_t, 2>> legal_;    // transitions that `tag` and `tag_all` may take
   nb::list names_;
 };
 
