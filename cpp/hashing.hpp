@@ -18,6 +18,18 @@ inline uint64_t mix(uint64_t h, uint64_t x) {
   return h ^ (h >> 32);
 }
 
+// The last n < 8 bytes of a string as a number, in few loads, which overlap.
+inline uint64_t last_word(const char* p, size_t n, size_t length) {
+  const auto load = [](const char* from, auto word) -> uint64_t {
+    std::memcpy(&word, from, sizeof word);
+    return word;
+  };
+  if (length >= 8) return load(p + n - 8, uint64_t{}) >> (64 - 8 * n);
+  if (n >= 4) return load(p, uint32_t{}) | load(p + n - 4, uint32_t{}) << 8 * (n - 4);
+  if (n == 1) return uint8_t(*p);
+  return load(p, uint16_t{}) | load(p + n - 2, uint16_t{}) << 8 * (n - 2);
+}
+
 inline uint64_t hash(std::string_view s) {
   uint64_t h = s.size();
   const char* p = s.data();
@@ -27,11 +39,7 @@ inline uint64_t hash(std::string_view s) {
     std::memcpy(&word, p, 8);
     h = mix(h, word);
   }
-  if (n > 0) {
-    uint64_t word = 0;
-    std::memcpy(&word, p, n);
-    h = mix(h, word);
-  }
+  if (n > 0) h = mix(h, last_word(p, n, s.size()));
   return h;
 }
 

@@ -5,8 +5,8 @@
 
 #include "../nbest.hpp"
 #include "../objective.hpp"
+#include "compact.hpp"
 #include "dataset.hpp"
-#include "feature_index.hpp"
 
 using namespace nb::literals;
 
@@ -18,14 +18,17 @@ class PyDecoder {
  public:
   PyDecoder(const Layout& layout, In<float> weights, const PyFeatureIndex* index,
             std::vector<std::string> labels, std::optional<In<uint8_t, 2>> legal)
-      : layout_(layout), weights_(weights), index_(index->index), legal_(legal) {
-    checked(legal);
+      : layout_(layout), weights_(weights), index_(&index->index), legal_(legal) {
     check_weights(layout, weights.size());
-    if (index_.n_of_kind() != std::array{layout.n_node, layout.n_both, layout.n_edge})
-      throw std::invalid_argument("the feature index does not fit the layout of the weights");
-    if (labels.size() != size_t(layout.n_labels))
-      throw std::invalid_argument("labels: one name is needed for each label");
-    for (const std::string& name : labels) names_.append(nb::str(name.c_str(), name.size()));
+    check(index_->n_of_kind(), labels);
+  }
+  // A compact model is features and weights in one.
+  PyDecoder(const Layout& layout, const PyCompactModel* compact, std::vector<std::string> labels,
+            std::optional<In<uint8_t, 2>> legal)
+      : layout_(layout), compact_(&compact->model), legal_(legal) {
+    if (compact_->table().n_labels() != layout.n_labels)
+      throw std::invalid_argument("the compact model does not fit the labels");
+    check(compact_->n_of_kind(), labels);
   }
 
   nb::list tag(nb::handle sentence) const {
@@ -42,7 +45,7 @@ class PyDecoder {
   auto viterbi_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences,
                        std::optional<In<uint8_t, 2>> legal) const {
     const CellView cell(text, cells);
-    check_columns(index_.program(), cell.n_columns(), cells.shape(0));
+    check_columns(program(), cell.n_columns(), cells.shape(0));
     Dataset::check_offsets(span(sentences), cells.shape(0), "sentence");
     const Constraints constraints = checked(legal);
     std::vector<int32_t> labels(cells.shape(0));
@@ -143,6 +146,45 @@ class PyDecoder {
   }
 
  private:
+  // Working memory of one thread.
+  struct Scratch {
+    FeatureIndex::Scratch full;
+    CompactModel::Scratch compact;
+  };
+
+  void check(const std::array<uint32_t, 3>& n_of_kind, const std::vector<std::string>& labels) {
+    checked(legal_);
+    if (n_of_kind != std::array{layout_.n_node, layout_.n_both, layout_.n_edge})
+      throw std::invalid_argument("the feature index does not fit the layout of the weights");
+    if (labels.size() != size_t(layout_.n_labels))
+      throw std::invalid_argument("labels: one name is needed for each label");
+    for (const std::string& name : labels) names_.append(nb::str(name.c_str(), name.size()));
+  }
+
+  const Program& program() const { return compact_ ? compact_->program() : index_->program(); }
+
+  // Scores an encoded sentence.
+  template <int W>
+  void score(Lattice<W>& lattice, const Sentence& sentence, Scratch& s) const {
+    if (compact_)
+      compact_->score(lattice, sentence, s.compact);
+    else
+      lattice.score(sentence, weights_.data(), unscaled);
+  }
+
+  // Scores a sentence of T tokens; cell(t, column) gives a token.
+  template <int W, class Cell>
+  void score_columns(Lattice<W>& lattice, int T, Cell&& cell, Scratch& s) const {
+    if (compact_) return compact_->score_columns(lattice, T, cell, s.compact);
+    FeatureIndex::Scratch& f = s.full;
+    f.predicates.clear();
+    f.offsets.assign(1, 0);
+    index_->encode(T, cell, f);
+    for (const uint32_t id : f.predicates) __builtin_prefetch(weights_.data() + layout_.row(id));
+    lattice.score({T, f.offsets.data(), f.predicates.data(), nullptr, nullptr}, weights_.data(),
+                  unscaled);
+  }
+
   Constraints checked(const std::optional<In<uint8_t, 2>>& legal) const {
     const size_t n = layout_.n_labels + 1;
     if (legal && (legal->shape(0) != n || legal->shape(1) != n))
@@ -163,10 +205,11 @@ class PyDecoder {
     nb::gil_scoped_release release;
     with_width(layout_.width, [&]<int W>() {
       Lattice<W> lattice(layout_);
+      Scratch scratch;
       for (size_t i = 0; i < data.size(); ++i) {
         const Sentence s = data[i];
         if (s.length == 0) continue;
-        lattice.score(s, weights_.data(), unscaled);
+        score(lattice, s, scratch);
         if (allowed) constraints.allowed = allowed->data() + size_t(data.sentences[i]) * Y;
         lattice.constrain(constraints);
         f.template operator()<W>(lattice, s, i, data.sentences[i]);
@@ -180,18 +223,13 @@ class PyDecoder {
                       const Constraints& constraints, int32_t* labels) const {
     with_width(layout_.width, [&]<int W>() {
       Lattice<W> lattice(layout_);
-      FeatureIndex::Scratch s;
+      Scratch s;
       for (size_t i = 0; i + 1 < sentences.size(); ++i) {
         const int64_t first = sentences[i];
         const int T = int(sentences[i + 1] - first);
         if (T == 0) continue;
-        s.predicates.clear();
-        s.offsets.assign(1, 0);
-        index_.encode(T, [&](int t, int column) { return cell(first + t, column); }, s);
-        for (const uint32_t id : s.predicates)
-          __builtin_prefetch(weights_.data() + layout_.row(id));
-        lattice.score({T, s.offsets.data(), s.predicates.data(), nullptr, nullptr}, weights_.data(),
-                      unscaled);
+        const auto token = [&](int t, int column) { return cell(first + t, column); };
+        score_columns(lattice, T, token, s);
         lattice.constrain(constraints);
         lattice.viterbi(labels + first);
       }
@@ -199,7 +237,7 @@ class PyDecoder {
   }
 
   nb::list tag_packed(const PackedTokens& packed) const {
-    check_columns(index_.program(), packed.n_columns, packed.cells.size());
+    check_columns(program(), packed.n_columns, packed.cells.size());
     std::vector<int32_t> labels(size_t(packed.sentences.back()));
     {
       nb::gil_scoped_release release;
@@ -218,9 +256,10 @@ class PyDecoder {
   }
 
   Layout layout_;
-  In<float> weights_;
-  const FeatureIndex& index_;
-  std::optional<In<uint8_t, 2>> legal_;  // transitions that `tag` and `tag_all` may take
+  In<float> weights_;                      // of a full model
+  const FeatureIndex* index_ = nullptr;    // of a full model
+  const CompactModel* compact_ = nullptr;  // or else this
+  std::optional<In<uint8_t, 2>> legal_;    // transitions that `tag` and `tag_all` may take
   nb::list names_;
 };
 
@@ -234,6 +273,10 @@ void bind_decoding(nb::module_& m) {
                     std::optional<In<uint8_t, 2>>>(),
            "layout"_a, "weights"_a.noconvert(), "index"_a, "labels"_a,
            "legal"_a.noconvert().none() = nb::none(), nb::keep_alive<1, 4>())
+      .def(nb::init<const Layout&, const PyCompactModel*, std::vector<std::string>,
+                    std::optional<In<uint8_t, 2>>>(),
+           "layout"_a, "compact"_a, "labels"_a, "legal"_a.noconvert().none() = nb::none(),
+           nb::keep_alive<1, 3>())
       .def("tag", &PyDecoder::tag, "sentence"_a.none())
       .def("tag_all", &PyDecoder::tag_all, "sentences"_a.none())
       .def("viterbi_columns", &PyDecoder::viterbi_columns, "text"_a.noconvert(),

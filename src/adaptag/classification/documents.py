@@ -162,6 +162,32 @@ class DocumentClassifier:
         """Write the model file."""
         self.model.save(path)
 
+    def compact(
+        self,
+        *,
+        within: float | None = None,
+        dev: Any = None,
+        prune: float | None = None,
+        weights: str = "int8",
+        names: bool = True,
+    ) -> DocumentClassifier:
+        """Make a small classifier; the arguments are those of ``Model.compact``.
+
+        Args:
+            within: How much of the accuracy on ``dev`` may be lost, in percentage points.
+            dev: Labelled documents, as for ``evaluate``.
+            prune: The threshold of weights, instead.
+            weights: How weights are stored: ``int8``, ``float16`` or ``float32``.
+            names: Whether the names of features are kept.
+        """
+        if dev is not None:
+            documents = corpus_of(dev, task=CLASSIFICATION, format=self.format)
+            dev = self.scaling(documents.corpus)
+        small = self.model.compact(
+            within=within, dev=dev, prune=prune, weights=weights, names=names
+        )
+        return replace(self, model=small)
+
     @property
     def labels(self) -> tuple[str, ...]:
         """The names of the classes."""

@@ -10,6 +10,7 @@ import typer
 
 from adaptag.cli.algorithms import algorithms
 from adaptag.cli.classify import classify
+from adaptag.cli.compact import compact
 from adaptag.cli.compare import compare
 from adaptag.cli.demo import demo
 from adaptag.cli.encode import encode
@@ -40,6 +41,7 @@ COMMANDS = (
     compare,
     learn,
     inspect,
+    compact,
     encode,
     algorithms,
     demo,

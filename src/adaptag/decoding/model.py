@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import itertools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 
@@ -21,7 +21,9 @@ from adaptag.decoding.explanation import Explanation, explain
 from adaptag.errors import AdaptagError, CorpusError, ParameterError, unknown
 from adaptag.evaluation import METRICS, Evaluation, evaluate_ids, metric_of, sentence_counts
 from adaptag.features.index import FeatureIndex
-from adaptag.model.linear_chain import LinearChain
+from adaptag.model.compact import choose_threshold, compact_index
+from adaptag.model.compact_index import CompactIndex
+from adaptag.model.linear_chain import NO_WEIGHTS, LinearChain
 from adaptag.settings import AUTO
 
 if TYPE_CHECKING:
@@ -140,10 +142,49 @@ class Model(LinearChain[FeatureIndex]):
         format: Any = None,  # noqa: A002
     ) -> Dataset:
         """Encode labelled data with the features of the model; the arguments are those above."""
+        corpus = self._labelled_corpus(data, labels, format)
+        return Dataset.encode(corpus, self.index, self.labels)
+
+    def _labelled_corpus(self, data: Any, labels: Any, format: Any) -> Any:  # noqa: A002
         attributes = self.index.template.attributes
         form = "attributes" if attributes else format
-        corpus = corpus_of(data, labels, format=form, tokens=not attributes)
-        return Dataset.encode(corpus, self.index, self.labels)
+        return corpus_of(data, labels, format=form, tokens=not attributes)
+
+    def compact(
+        self,
+        *,
+        within: float | None = None,
+        dev: Any = None,
+        prune: float | None = None,
+        weights: str = "int8",
+        names: bool = True,
+    ) -> Model:
+        """Make a small model that tags alike: pruned, and with weights of one byte.
+
+        It has the same methods, and a file of its own, but cannot be trained further.
+
+        Args:
+            within: How much of the score may be lost on ``dev``, in percentage points: the highest
+                threshold that loses no more is used.
+            dev: Labelled data to score on, in any form that ``evaluate`` takes.
+            prune: The threshold instead: weights of the rarest features are kept from this size
+                on, those of more frequent ones from a smaller size; 0 keeps all but zeros.
+            weights: How weights are stored: ``int8``, ``float16`` or ``float32``.
+            names: Whether the names of features are kept, for ``explain`` and ``inspect``.
+        """
+
+        data, gold = dev if isinstance(dev, tuple) and len(dev) == 2 else (dev, None)
+        corpus = None if data is None else self._labelled_corpus(data, gold, None)
+
+        def build(threshold: float, named: bool) -> Model:
+            index = compact_index(self, prune=threshold, weights=weights, names=named)
+            provenance = {**self.provenance, "compact": {"prune": threshold, "weights": weights}}
+            return replace(self, index=index, weights=NO_WEIGHTS, provenance=provenance, state={})
+
+        def score(threshold: float | None) -> float:
+            return (self if threshold is None else build(threshold, False)).evaluate(corpus).score
+
+        return build(choose_threshold(None if corpus is None else score, within, prune), names)
 
     def _check(self) -> None:
         super()._check()
@@ -300,6 +341,8 @@ class Model(LinearChain[FeatureIndex]):
 
     @cached_property
     def _decoder(self) -> core.Decoder:
+        if isinstance(self.index, CompactIndex):
+            return core.Decoder(self.layout, self.index.native, list(self.labels), self.legal)
         return core.Decoder(
             self.layout, self.weights, self.index.native, list(self.labels), self.legal
         )

@@ -29,6 +29,7 @@ __all__ = [
     "encoded_of",
     "feature_columns",
     "template_for",
+    "template_of",
 ]
 
 NO_TOKEN = 0xFFFFFFFF
@@ -185,6 +186,8 @@ class FeatureIndex:
         """Whether this index has grown from the other one, or is the same."""
         if self.template != other.template or self.is_hashed != other.is_hashed:
             return False
+        if type(self) is not type(other):  # a compact one has no tables to compare with
+            return False
         if self.is_hashed:
             return self.n_of_kind == other.n_of_kind
         tensors, other_tensors = self.tensors, other.tensors
@@ -247,16 +250,9 @@ class FeatureIndex:
     ) -> FeatureIndex:
         """Rebuild an index from what ``to_file`` gave; raise where it is damaged."""
         node, both, edge = (int(n) for n in header["n_of_kind"])
-        template = Template(
-            str(header["template"]),
-            bool(header["attributes"]),
-            rich_attributes=bool(header["rich_attributes"]),
-        )
         if min(node, both, edge) < 0:
             raise ValueError("a number of predicates is negative")
-        columns = None if header["n_columns"] is None else int(header["n_columns"])
-        if (columns is None) != template.attributes or (columns or 0) < template.n_columns:
-            raise ValueError("the number of columns does not fit the template")
+        template, columns = template_of(header)
         tables = {}
         for name, (dtype, ndim) in ({} if header["hashed"] else TENSORS).items():
             tables[name] = tensors[name]
@@ -295,6 +291,19 @@ class FeatureIndex:
     def _token(self, number: int) -> str:
         begin, end = self.tensors["vocabulary_offsets"][number : number + 2]
         return self.tensors["vocabulary_bytes"][begin:end].tobytes().decode(errors="replace")
+
+
+def template_of(header: Mapping[str, Any]) -> tuple[Template, int | None]:
+    """The template and the number of feature columns of an index in a file."""
+    template = Template(
+        str(header["template"]),
+        bool(header["attributes"]),
+        rich_attributes=bool(header["rich_attributes"]),
+    )
+    columns = None if header["n_columns"] is None else int(header["n_columns"])
+    if (columns is None) != template.attributes or (columns or 0) < template.n_columns:
+        raise ValueError("the number of columns does not fit the template")
+    return template, columns
 
 
 def template_for(corpus: Corpus, settings: FeatureSettings, *, labelled: bool = True) -> Template:

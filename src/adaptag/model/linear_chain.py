@@ -13,6 +13,7 @@ from adaptag.dataset.encoded import INDEX, prefixed
 from adaptag.errors import ModelError
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.index import FeatureIndex
+from adaptag.model.compact_index import CompactIndex
 from adaptag.storage.stored import Stored
 from adaptag.storage.tensors import write_tensors
 
@@ -30,7 +31,10 @@ EXTRA = "extra."  # before the names of further tensors
 INDEXES: dict[str, type[FeatureIndex] | type[CharacterIndex]] = {
     "template": FeatureIndex,
     "characters": CharacterIndex,
+    "compact": CompactIndex,
 }
+
+NO_WEIGHTS = np.zeros(0, np.float32)
 
 Index = TypeVar("Index", FeatureIndex, CharacterIndex)
 
@@ -43,6 +47,7 @@ class LinearChain(Stored, Generic[Index]):
         labels: The names of the labels.
         index: The feature index.
         weights: The weights, float32, rows of predicates one after the other; see ``layout.hpp``.
+            Those of a compact model are in its index, and this is empty.
         provenance: A record of how the model was made: version, settings, data, scores. Nothing
             reads it back.
         configuration: What the model needs to know to be used, by section: ``labels`` (the scheme
@@ -74,8 +79,15 @@ class LinearChain(Stored, Generic[Index]):
         return core.Layout(len(self.labels), *self.index.n_of_kind)
 
     @property
+    def is_compact(self) -> bool:
+        """Whether the model is compact: pruned, and ready to tag but not to train further."""
+        return isinstance(self.index, CompactIndex)
+
+    @property
     def n_weights(self) -> int:
         """Weights of the model, without the padding of their rows."""
+        if isinstance(self.index, CompactIndex):
+            return len(self.index.entries[0])
         node, both, edge = self.index.n_of_kind
         y = len(self.labels)
         return (node + both) * y + (both + edge) * y * y
@@ -83,6 +95,12 @@ class LinearChain(Stored, Generic[Index]):
     def node_weights(self) -> NDArray[np.float32]:
         """Node weights of all predicates that have them, ``[P, Y]``; a view where possible."""
         node, both, _ = self.index.n_of_kind
+        if isinstance(self.index, CompactIndex):
+            predicates, previous, labels, values = self.index.entries
+            table = np.zeros((node + both, len(self.labels)), np.float32)
+            mine = previous < 0
+            table[predicates[mine], labels[mine]] = values[mine]
+            return table
         y, w = self.layout.n_labels, self.layout.width
         plain = self.weights[: node * w].reshape(node, w)[:, :y]
         if not both:
@@ -93,6 +111,12 @@ class LinearChain(Stored, Generic[Index]):
     def edge_weights(self) -> NDArray[np.float32]:
         """Edge weights of all predicates that have them, ``[P, Y, Y]``: (previous, current)."""
         node, both, edge = self.index.n_of_kind
+        if isinstance(self.index, CompactIndex):
+            predicates, previous, labels, values = self.index.entries
+            table = np.zeros((both + edge, len(self.labels), len(self.labels)), np.float32)
+            mine = previous >= 0
+            table[predicates[mine] - node, previous[mine], labels[mine]] = values[mine]
+            return table
         y, w = self.layout.n_labels, self.layout.width
         begin, end = node * w, node * w + both * w * (1 + y)
         rich = self.weights[begin:end].reshape(both, 1 + y, w)[:, 1:, :y]
@@ -103,6 +127,14 @@ class LinearChain(Stored, Generic[Index]):
     ) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
         """The node weights ``[Y]`` and edge weights ``[Y, Y]`` of a predicate, where it has any."""
         node, both, _ = self.index.n_of_kind
+        if isinstance(self.index, CompactIndex):
+            _, previous, labels, values = self.index.native.weights(predicate, predicate + 1)
+            rows = np.zeros((1 + len(self.labels), len(self.labels)), np.float32)
+            rows[previous + 1, labels] = values
+            return (
+                rows[0] if predicate < node + both else None,
+                rows[1:] if predicate >= node else None,
+            )
         y, w = self.layout.n_labels, self.layout.width
         if predicate < node:
             return self.weights[predicate * w :][:y], None
@@ -129,7 +161,8 @@ class LinearChain(Stored, Generic[Index]):
             "provenance": dict(self.provenance),
         }
         tensors = {f"{INDEX}{name}": array for name, array in index_tensors.items()}
-        tensors["weights"] = self.weights
+        if not self.is_compact:
+            tensors["weights"] = self.weights
         tensors |= {f"{STATE}{name}": array for name, array in self.state.items()}
         tensors |= {f"{EXTRA}{name}": array for name, array in self.extra.items()}
         if self.legal is not None:
@@ -150,7 +183,7 @@ class LinearChain(Stored, Generic[Index]):
             model = cls(
                 labels,
                 index,
-                tensors["weights"],
+                NO_WEIGHTS if isinstance(index, CompactIndex) else tensors["weights"],
                 dict(header["provenance"]),
                 configuration=dict(header["configuration"]),
                 legal=tensors.get("legal"),
@@ -171,5 +204,9 @@ class LinearChain(Stored, Generic[Index]):
             raise ValueError("the transitions have the wrong type or shape")
         if self.weights.dtype != np.float32 or self.weights.ndim != 1:
             raise ValueError("weights have the wrong type or shape")
-        if len(self.weights) != self.layout.n_weights or len(set(self.labels)) != n_labels:
+        if isinstance(self.index, CompactIndex):
+            fitting = self.index.n_labels == n_labels
+        else:
+            fitting = len(self.weights) == self.layout.n_weights
+        if not fitting or len(set(self.labels)) != n_labels:
             raise ValueError("labels and weights do not fit together")
