@@ -155,7 +155,7 @@ class CharacterIndex:
 
     def word_text(self) -> NDArray[np.uint8]:
         """All words of the training data as UTF-8 text, one per line."""
-        bounds = self.tensors["word_offsets"][1:-1]
+        bounds = self.tensors["word_offsets"][1:-1].astype(np.int64)
         symbols = np.insert(self.tensors["word_symbols"], bounds, ord("\n"))
         text = symbols.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
         return np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
