@@ -54,3 +54,4 @@ void bind_compact(nb::module_& m);
 void bind_decoding(nb::module_& m);
 void bind_lexicon(nb::module_& m);
 void bind_segmentation(nb::module_& m);
+void bind_cutting(nb::module_& m);

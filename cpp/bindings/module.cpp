@@ -16,4 +16,5 @@ NB_MODULE(ADAPTAG_MODULE, m) {
   bind_decoding(m);
   bind_lexicon(m);
   bind_segmentation(m);
+  bind_cutting(m);
 }
