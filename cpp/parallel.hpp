@@ -48,7 +48,7 @@ void in_parallel(int n, F&& f) {
 //
 //   in_team(shares, [&](Team& team, int member) {
 //     for (int k = member; k < shares; k += team.size()) first_part(k);
-//     team.wait();
+//     team.wait(member);
 //     …
 //   });
 class Team {
@@ -60,27 +60,45 @@ class Team {
 
   // Goes on when all members are here; what they wrote before is seen by all. All members must
   // wait equally often. A short wait burns cycles, a longer one sleeps.
-  void wait() {
-    if (size_ > 1) {
-      const uint32_t phase = phase_.load(std::memory_order_acquire);
-      check();  // after the phase was read: whoever fails from here on ends it
-      if (arrived_.fetch_add(1, std::memory_order_acq_rel) + 1 == size_) {
-        arrived_.store(0, std::memory_order_relaxed);
-        advance();
-      } else {
-        wait_beyond(phase);
-      }
-    }
-    check();
+  void wait(int member) {
+    const uint32_t phase = at_[member].phase.load(std::memory_order_relaxed) + 1;
+    arrive(member, phase);
+    for (int k = 0; k < size_; ++k)
+      if (k != member) wait_for(k, phase);
+    if (abandoned_.load(std::memory_order_acquire)) throw Abandoned{};
   }
 
  private:
   template <class F>
   friend void in_team(int shares, F&& f);
   static constexpr int spins = 2000;  // some ten microseconds
+  static constexpr uint32_t gone = 1u << 31;
 
-  void check() const {
-    if (abandoned_.load(std::memory_order_acquire)) throw Abandoned{};
+  // How many phases a member has ended: the others look at it, on a cache line of its own.
+  struct alignas(128) Arrival {
+    std::atomic<uint32_t> phase{0};
+  };
+
+  explicit Team(int shares) : at_(shares) {}
+
+  void arrive(int member, uint32_t phase) {
+    at_[member].phase.store(phase, std::memory_order_release);
+    at_[member].phase.notify_all();
+  }
+  void wait_for(int member, uint32_t phase) {
+    const std::atomic<uint32_t>& at = at_[member].phase;
+    const auto behind = [&](uint32_t now) { return int32_t(now - phase) < 0 && now != gone; };
+    uint32_t now = at.load(std::memory_order_acquire);
+    for (int k = 0; k < spins && behind(now); ++k) {
+      pause();
+      now = at.load(std::memory_order_acquire);
+    }
+    for (; behind(now); now = at.load(std::memory_order_acquire))
+      at.wait(now, std::memory_order_acquire);
+  }
+  void abandon(int member) {
+    abandoned_.store(true, std::memory_order_release);
+    arrive(member, gone);
   }
   static void pause() {
 #if defined(__x86_64__) || defined(__i386__)
@@ -89,30 +107,10 @@ class Team {
     asm volatile("yield");
 #endif
   }
-  void wait_beyond(uint32_t phase) {
-    for (int k = 0; k < spins; ++k) {
-      if (phase_.load(std::memory_order_acquire) != phase) return;
-      pause();
-    }
-    phase_.wait(phase, std::memory_order_acquire);
-  }
-  void advance() {
-    phase_.fetch_add(1, std::memory_order_acq_rel);
-    phase_.notify_all();
-  }
-  void start(int size) {
-    size_ = size;
-    advance();
-  }
-  void abandon() {
-    abandoned_.store(true, std::memory_order_release);
-    advance();
-  }
 
-  int size_ = 0;  // known when phase 0 is over
+  int size_ = 0;  // known when the first member begins
   std::atomic<bool> abandoned_{false};
-  alignas(64) std::atomic<int> arrived_{0};
-  alignas(64) std::atomic<uint32_t> phase_{0};
+  std::vector<Arrival> at_;  // [shares]
 };
 
 // Calls f(team, 0) … f(team, size − 1) at the same time, the first in this thread, with one thread
@@ -120,15 +118,16 @@ class Team {
 // they threw.
 template <class F>
 void in_team(int shares, F&& f) {
-  Team team;
+  Team team(shares);
   std::vector<std::exception_ptr> thrown(shares);
   const auto call = [&](int member) {
     try {
       f(team, member);
     } catch (const Team::Abandoned&) {
+      team.abandon(member);
     } catch (...) {
       thrown[member] = std::current_exception();
-      team.abandon();
+      team.abandon(member);
     }
   };
   std::vector<std::thread> threads;
@@ -136,12 +135,14 @@ void in_team(int shares, F&& f) {
   try {
     for (int k = 1; k < shares; ++k)
       threads.emplace_back([&, k] {
-        team.wait_beyond(0);
+        team.wait_for(0, 1);
         call(k);
       });
   } catch (const std::exception&) {  // no more threads
   }
-  team.start(int(threads.size()) + 1);
+  team.size_ = int(threads.size()) + 1;
+  for (int k = int(threads.size()); k >= 0; --k)
+    team.arrive(k, 1);  // 0 comes last: they wait for it
   call(0);
   for (std::thread& thread : threads) thread.join();
   for (const std::exception_ptr& one : thrown)
