@@ -13,7 +13,7 @@ from typing import TextIO
 
 from adaptag.errors import AdaptagError, CorpusWarning
 
-__all__ = ["run"]
+__all__ = ["run", "start"]
 
 # Commands that start without typer where the command line is a plain one: module and function.
 QUICK_COMMANDS = {
@@ -63,8 +63,22 @@ def _run_quickly(command: Callable[[], None]) -> None:
         sys.exit(1)
 
 
-def run() -> None:
-    """Run the program; bad input ends it with a message and exit code 2."""
+def start() -> None:
+    """Run the program in a process of its own.
+
+    A quick command ends it at once: taking the interpreter and all memory apart takes time, too.
+    """
+    if run():
+        sys.stderr.flush()
+        os._exit(0)
+
+
+def run() -> bool:
+    """Run the program; bad input ends it with a message and exit code 2.
+
+    Returns:
+        Whether it was a quick command, without an error.
+    """
     warnings.showwarning = _show_warning
     gc.disable()  # what is imported stays: there is nothing to collect
     command = _quick_command(sys.argv[1:])
@@ -80,3 +94,4 @@ def run() -> None:
     except AdaptagError as error:
         sys.stderr.write(f"adaptag: {error}\n")
         sys.exit(2)
+    return command is not None
