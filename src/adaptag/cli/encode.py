@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import (
     CommentOption,
     DocstartOption,
@@ -24,8 +23,8 @@ __all__ = ["encode"]
 
 @with_settings(FeatureSettings)
 def encode(
-    data: Annotated[Path, typer.Argument(metavar="TRAIN", help="Labelled column file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The dataset file to write.")],
+    data: Annotated[Path, argument(metavar="TRAIN", help="Labelled column file.")],
+    output: Annotated[Path, option("--output", "-o", help="The dataset file to write.")],
     format: FormatOption = "columns",  # noqa: A002
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",

@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import (
     CommentOption,
     DocstartOption,
@@ -30,17 +29,15 @@ __all__ = ["tag"]
 
 
 def tag(
-    data: Annotated[
-        Path, typer.Argument(metavar="INPUT", help="Column file (.gz, .xz; - for stdin).")
-    ],
+    data: Annotated[Path, argument(metavar="INPUT", help="Column file (.gz, .xz; - for stdin).")],
     model: ModelOption,
     output: OutputOption = None,
     marginals: Annotated[
-        bool, typer.Option("--marginals", help="Add the label's probability, before the label.")
+        bool, option("--marginals", help="Add the label's probability, before the label.")
     ] = False,
     nbest: Annotated[
         int,
-        typer.Option(
+        option(
             min=1,
             help="The N best label sequences, each under '# rank probability'.",
             show_default=False,
