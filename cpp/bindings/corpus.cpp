@@ -37,10 +37,10 @@ size_t PackedTokens::append_token(nb::handle token) {
     throw InputError(place() + " is " + described(token) +
                      "; allowed: a string, or a tuple of strings, one per column");
   size_t n = 0;
-  for (nb::handle cell : token) {
+  for_items(token, [&](nb::handle cell) {
     append_cell(cell);
     ++n;
-  }
+  });
   return n;
 }
 
@@ -49,14 +49,14 @@ void PackedTokens::add_sentence(nb::handle sentence) {
     throw InputError("sentence " + std::to_string(sentences.size()) + " is " + described(sentence) +
                      "; allowed: a list of tokens" +
                      (PyUnicode_Check(sentence.ptr()) ? ", e.g. the string's .split()" : ""));
-  for (nb::handle token : sentence) {
+  for_items(sentence, [&](nb::handle token) {
     const size_t n = append_token(token);
     if (n_columns == 0) n_columns = n;
     if (n != n_columns || n == 0)
       throw InputError(place() + ": " + std::to_string(n) + " columns; the first token has " +
                        std::to_string(n_columns));
     ++n_tokens_;
-  }
+  });
   if (text.size() > 0xFFFFFFF0u) throw InputError("more than 4 GiB of tokens in one call");
   sentences.push_back(n_tokens_);
 }

@@ -256,8 +256,11 @@ class PyDecoder {
       const int64_t first = packed.sentences[i], n = packed.sentences[i + 1] - first;
       nb::object names = nb::steal<nb::object>(PyList_New(n));
       if (!names.is_valid()) throw nb::python_error();
-      for (int64_t t = 0; t < n; ++t)
-        PyList_SET_ITEM(names.ptr(), t, nb::object(names_[labels[first + t]]).release().ptr());
+      for (int64_t t = 0; t < n; ++t) {
+        PyObject* const name = PyList_GET_ITEM(names_.ptr(), labels[first + t]);
+        Py_INCREF(name);
+        PyList_SET_ITEM(names.ptr(), t, name);
+      }
       out.append(names);
     }
     return out;

@@ -111,8 +111,10 @@ class Model(LinearChain[FeatureIndex]):
         """Find the best labels of many sentences, on all cores unless ``threads`` is given."""
         listed = as_list(sentences, "sentences", "a list of sentences, each a list of tokens")
         if legal is None and not self.index.template.attributes:
-            for sentence in listed:
-                self._check_first(sentence)
+            for sentence in listed:  # all tokens must have as many columns as the first one
+                if isinstance(sentence, (list, tuple)) and sentence:
+                    self._check_first(sentence)
+                    break
             return self._decoder.tag_all(listed, threads_for(threads, sentences=len(listed)))
         corpus = self._corpus(listed)
         names = [self.labels[y] for y in self.tag_corpus(corpus, legal, threads).tolist()]
