@@ -24,6 +24,7 @@ __all__ = [
     "OutputOption",
     "SaveEveryOption",
     "SeparatorOption",
+    "ThreadsOption",
     "file_format",
 ]
 
@@ -69,6 +70,12 @@ DocstartOption = Annotated[
 DevOption = Annotated[
     Path | None,
     typer.Option(help="Development file: scored after each pass, the best pass is kept."),
+]
+ThreadsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Number of threads; the output is the same.", show_default="one per core"
+    ),
 ]
 LogOption = Annotated[Path | None, typer.Option(help="Write JSON lines to this file.")]
 LegalOption = Annotated[

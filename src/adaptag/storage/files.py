@@ -8,6 +8,8 @@ import gzip
 import io
 import lzma
 import os
+import select
+import stat
 import sys
 import tempfile
 import zlib
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = [
     "check_outputs",
     "check_writable",
+    "is_at_hand",
+    "is_regular",
     "is_source",
     "open_bytes",
     "read_bytes",
@@ -64,6 +68,24 @@ def open_bytes(path: Source) -> Iterator[IO[bytes]]:
         raise FileError(f"{shown(path)}: damaged compressed file: {error}") from None
     except OSError as error:
         raise unreadable(path, error) from None
+
+
+def is_regular(file: IO[bytes]) -> bool:
+    """Whether an open file is a file on disk, or in memory: reading it does not wait for others."""
+    try:
+        return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    except (AttributeError, OSError, ValueError):
+        return True
+
+
+def is_at_hand(file: IO[bytes]) -> bool:
+    """Whether reading would not wait: a pipe or a terminal has something to read, or has ended."""
+    try:
+        poll = select.poll()
+        poll.register(file.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
+    except (AttributeError, OSError, ValueError):
+        return True
 
 
 def unreadable(path: Source, error: OSError) -> FileError:
