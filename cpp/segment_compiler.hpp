@@ -97,7 +97,8 @@ class SegmentPatterns {
     }
   }
 
-  // Adds the weights of a predicate to the scores of one position. Transition k leads to role k / 2.
+  // Adds the weights of a predicate to the scores of one position. Transition k leads to role k
+  // / 2.
   void add_predicate(uint32_t id, float* to) const {
     const int W = layout_.width;
     const float* node = weights_ + layout_.row(id);
@@ -142,11 +143,11 @@ class SegmentPatterns {
     scores.resize(G * 4 * n_transitions, 0.0f);
     for (uint32_t g = 0; g < G; ++g)
       patterns[g] = {number_[t.characters[t.bigrams[2 * g]]],
-                     number_[t.characters[t.bigrams[2 * g + 1]]], 2,
-                     size_t(g) * 4 * n_transitions};
+                     number_[t.characters[t.bigrams[2 * g + 1]]], 2, size_t(g) * 4 * n_transitions};
     for (uint32_t g = 0; g < G; ++g) {
       constexpr uint32_t ahead = 16;
-      if (g + ahead < G) branches_.prefetch(patterns[g + ahead].parent, patterns[g + ahead].character);
+      if (g + ahead < G)
+        branches_.prefetch(patterns[g + ahead].parent, patterns[g + ahead].character);
       branches_.insert(patterns[g].parent, patterns[g].character, g);
     }
     in_parallel(threads, [&](int thread) {
@@ -185,8 +186,8 @@ class SegmentPatterns {
       add_predicate(index_.predicate(SegmentIndex::words, v, 0), place(p, p.length - 1));
     }
     if (rare.weight == 0) return;
-    const int into[n_transitions] = {tags_.begin,  tags_.begin, tags_.inside, tags_.inside,
-                                     tags_.end,    tags_.end,   tags_.single, tags_.single};
+    const int into[n_transitions] = {tags_.begin, tags_.begin, tags_.inside, tags_.inside,
+                                     tags_.end,   tags_.end,   tags_.single, tags_.single};
     for_each_rare_word(t, rare, [&](std::span<const uint32_t> symbols_of_word) {
       const Pattern& p = pattern(symbols_of_word);
       for (size_t k = 0; k < p.length; ++k) {

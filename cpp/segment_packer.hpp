@@ -33,11 +33,13 @@ class PackedPredictor {
   size_t n_slots = 0, n_bytes = 0;
 
  private:
-  // Rows have shifts of their own; the exponent is that of rows without one. Sums must not overflow.
+  // Rows have shifts of their own; the exponent is that of rows without one. Sums must not
+  // overflow.
   void choose_exponent(const SegmentPatterns& from) {
-    const float most = std::max({largest_of(from.constant_scores.data(), from.constant_scores.size()),
-                                 largest_of(from.character_scores.data(), from.character_scores.size()),
-                                 largest_of(from.scores.data(), from.scores.size())});
+    const float most =
+        std::max({largest_of(from.constant_scores.data(), from.constant_scores.size()),
+                  largest_of(from.character_scores.data(), from.character_scores.size()),
+                  largest_of(from.scores.data(), from.scores.size())});
     if (!(most < 1e30f)) throw std::invalid_argument("a weight is not finite or too large");
     const auto largest = [&](float limit) {
       return most > 0 ? int(std::floor(std::log2(limit / most))) : 20;
@@ -142,8 +144,9 @@ class PackedPredictor {
       for (size_t k = n * thread / options_.threads; k < end; ++k) {
         PatternSlot& slot = table[slot_of[chosen[k]]];
         if (slot.row == no_pattern) continue;
-        slot.row |= options_.value_bits == 8 ? pack_row<int8_t>(from, patterns[chosen[k]], slot.row)
-                                             : pack_row<int16_t>(from, patterns[chosen[k]], slot.row);
+        slot.row |= options_.value_bits == 8
+                        ? pack_row<int8_t>(from, patterns[chosen[k]], slot.row)
+                        : pack_row<int16_t>(from, patterns[chosen[k]], slot.row);
       }
     });
   }

@@ -17,7 +17,8 @@
 //
 //   transition      0    1    2    3    4    5    6    7
 //   from            E    S    B    I    B    I    E    S
-//   to              B    B    I    I    E    E    S    S     (three tags: S is B, 6 and 7 are not used)
+//   to              B    B    I    I    E    E    S    S     (three tags: S is B, 6 and 7 are not
+//   used)
 //
 // What is added to all transitions into a position changes no path, so rows are relative to
 // transition 0, whose place holds the score of S relative to B where a sentence begins.
@@ -137,7 +138,9 @@ class SegmentPredictor {
         rows_(reinterpret_cast<const Value*>(t.rows.data())),
         n_characters_(uint32_t(t.character_rows.size() / (5 * n_transitions))) {}
 
-  uint32_t entry(uint32_t code) const { return t_.entries[t_.pages[code >> 8] * 256 + (code & 255)]; }
+  uint32_t entry(uint32_t code) const {
+    return t_.entries[t_.pages[code >> 8] * 256 + (code & 255)];
+  }
   uint32_t outside() const { return t_.outside; }
   uint32_t n_characters() const { return n_characters_; }
   int exponent() const { return t_.exponent; }

@@ -3,13 +3,9 @@
 
 #include "characters.hpp"
 #include "extra_words.hpp"
-#include "lattice.hpp"
-#include "segment_predictor.hpp"
+#include "word_probabilities.hpp"
 
 namespace adaptag {
-
-// What a character is in its word. With three tags, a word of one character is a beginning.
-enum Role { begin, inside, end, single };
 
 // Roles: the number of tags, 3 or 4. The predictor's rows hold values of one type.
 template <class Value, int Roles>
@@ -57,16 +53,20 @@ class Segmenter {
  private:
   static constexpr int block = 256;  // positions scored at a time
   static constexpr int64_t impossible = -(int64_t{1} << 60);
-  static constexpr int S = Roles == 4 ? single : begin;
-  // Of each role the two that may stand before it; bit r of a position's choice says which it was.
-  static constexpr int before[4][2] = {{end, S}, {begin, inside}, {begin, inside}, {end, S}};
+  // Bit r of a position's choice says which of the two roles before r it was.
+  static constexpr auto& before = roles_before<Roles>;
+  static constexpr int S = single_role<Roles>;
 
   void cut_sentence(int64_t length, uint8_t* starts, float* probabilities) {
     T_ = length;
     entries_[0] = entries_[1] = entries_[T_ + 2] = entries_[T_ + 3] = predictor_.outside();
     choices_.resize(T_);
     keep_scores_ = probabilities != nullptr;
-    if (keep_scores_) kept_.resize(T_);
+    if (keep_scores_) {
+      kept_.scores.resize(T_);
+      kept_.ruled_out.assign(T_, 0);
+      kept_.exponent = predictor_.exponent();
+    }
     if (extra_) extra_scores_.begin(*extra_, predictor_.exponent(), Roles, block);
     int64_t delta[4] = {impossible, impossible, 0, impossible};  // as if a word had ended
     std::fill_n(scores_.begin(), std::min<size_t>(scores_.size(), T_ + 8), predictor_.constant(0));
@@ -85,14 +85,14 @@ class Segmenter {
       } else {
         advance(first, last, delta);
       }
-      if (keep_scores_) std::copy(at, at + (last - first), kept_.begin() + first);
+      if (keep_scores_) std::copy(at, at + (last - first), kept_.scores.begin() + first);
       if (last < T_) {
         std::copy(at + block, scores_.data() + scores_.size(), at);
         std::fill(at + overhang_, scores_.data() + scores_.size(), predictor_.constant(0));
       }
     }
     mark_starts(delta[end] >= delta[S] ? end : S, starts);
-    if (probabilities) fill_probabilities(starts, probabilities);
+    if (probabilities) probabilities_.fill(kept_, starts, probabilities);
   }
 
   // Adds the rows of the patterns that begin at from … to − 1; scores_[4] is position `first`. What
@@ -215,10 +215,7 @@ class Segmenter {
       }
       std::copy(next, next + 4, delta);
       choices_[t] = choice;
-      if (keep_scores_) {
-        if (t == 0) ruled_out_.resize(T_);
-        ruled_out_[t] = extra.ruled_out;
-      }
+      if (keep_scores_) kept_.ruled_out[t] = extra.ruled_out;
     }
   }
 
@@ -236,74 +233,6 @@ class Segmenter {
     }
   }
 
-  // ---- probabilities --------------------------------------------------------------------------
-
-  // A long sentence is done in windows, each with a margin on both sides that is not used.
-  static constexpr int64_t window = 4096, margin = 128;
-
-  // P(word) = P(its first role) Π P(role | role before) · Σ P(a role that begins a word | last)
-  void fill_probabilities(const uint8_t* starts, float* probabilities) {
-    double p = 1;           // of the word so far
-    int64_t word = 0;       // its first character
-    int role = 0, last = 0;  // of a character and of the one before
-    const auto finish = [&](double ends) {
-      probabilities[word] = float(std::clamp(p * ends, 0.0, 1.0));
-    };
-    for (int64_t first = 0; first < T_; first += window) {
-      const int64_t from = std::max<int64_t>(0, first - margin);
-      fill_lattice(from, std::min(T_, first + window + margin));
-      lattice_.expectations();
-      for (int64_t t = first; t < std::min(T_, first + window); ++t, last = role) {
-        const bool ends = t + 1 == T_ || starts[t + 1];
-        role = starts[t] ? (ends ? S : begin) : ends ? end : inside;
-        const int k = int(t - from);
-        if (starts[t]) {
-          if (t > 0) finish(conditional(k, last, begin) + (Roles == 4 ? conditional(k, last, single) : 0));
-          word = t;
-          p = lattice_.probability(k, role);
-        } else if (p > 0) {
-          p *= conditional(k, last, role);
-        }
-      }
-    }
-    finish(1);
-  }
-
-  // P(role at k | role before)
-  double conditional(int k, int from, int to) const {
-    const double p = lattice_.probability(k - 1, from);
-    return p > 0 ? lattice_.transition(k, from, to) / p : 0;
-  }
-
-  void fill_lattice(int64_t from, int64_t to) {
-    const int n = int(to - from), w = lattice_.width();
-    lattice_.length = n;
-    lattice_.node.assign(size_t(n) * w, 0.0f);
-    lattice_.runs.resize(n);
-    lattice_.edge.assign(size_t(n - 1) * Roles * w, forbidden);
-    const float unit = std::ldexp(1.0f, -predictor_.exponent());
-    for (int k = 0; k < n; ++k) {
-      float* node = lattice_.node.data() + size_t(k) * w;
-      for (int r = Roles; r < w; ++r) node[r] = forbidden;
-      for (int r = 0; r < Roles; ++r)
-        if (extra_ && ruled_out_[from + k] >> r & 1) node[r] = forbidden;
-      lattice_.runs[k] = k + 1;
-      if (k == 0) continue;
-      float* edge = lattice_.edge_matrix(k - 1);
-      for (int r = 0; r < Roles; ++r)
-        for (int b = 0; b < 2; ++b) edge[before[r][b] * w + r] = unit * kept_[from + k][2 * r + b];
-    }
-    float* last = lattice_.node.data() + size_t(n - 1) * w;
-    if (from == 0) {
-      lattice_.node[inside] = lattice_.node[end] = forbidden;
-      if (Roles == 4 && lattice_.node[single] != forbidden)
-        lattice_.node[single] = unit * (kept_[0][6] - kept_[0][0]);
-    }
-    if (to == T_)
-      for (int r = 0; r < Roles; ++r)
-        if (r != end && r != S) last[r] = forbidden;
-  }
-
   const SegmentPredictor<Value>& predictor_;
   const Folding folding_;
   const ExtraWords* extra_ = nullptr;
@@ -316,9 +245,8 @@ class Segmenter {
   ExtraScores extra_scores_;
   int64_t T_ = 0;
   bool keep_scores_ = false;
-  std::vector<Scores> kept_;        // [T] scores, where probabilities are wanted
-  std::vector<uint8_t> ruled_out_;  // [T] roles, likewise, where there are extra words
-  Lattice<4> lattice_{Layout(Roles, 0, 0, 0)};
+  KeptScores kept_;
+  WordProbabilities<Roles> probabilities_;
 };
 
 }  // namespace adaptag

@@ -7,79 +7,14 @@
 
 #include "../parallel.hpp"
 #include "../segmenter.hpp"
+#include "../spaced_text.hpp"
 #include "lexicon.hpp"
+#include "word_cache.hpp"
 
 using namespace nb::literals;
 
 namespace adaptag {
 namespace {
-
-// The code points of a Python string, where they lie. Strings never change.
-struct TextView {
-  explicit TextView(nb::handle text) {
-    if (!PyUnicode_Check(text.ptr()))
-      throw InputError("expected a string; found " + described(text));
-    if (PyUnicode_READY(text.ptr()) < 0) throw nb::python_error();
-    kind = PyUnicode_KIND(text.ptr());
-    data = PyUnicode_DATA(text.ptr());
-    size = size_t(PyUnicode_GET_LENGTH(text.ptr()));
-  }
-  template <class F>
-  void visit(F&& f) const {
-    if (kind == PyUnicode_1BYTE_KIND)
-      f(std::span(static_cast<const Py_UCS1*>(data), size));
-    else if (kind == PyUnicode_2BYTE_KIND)
-      f(std::span(static_cast<const Py_UCS2*>(data), size));
-    else
-      f(std::span(static_cast<const Py_UCS4*>(data), size));
-  }
-  int kind;
-  const void* data;
-  size_t size;
-};
-
-// Short words that were made lately: most words of a text occur again and again, and a string is
-// shared faster than made. Used with the GIL held.
-class WordCache {
- public:
-  WordCache() : slots_(1 << bits) {}
-  WordCache(const WordCache&) = delete;
-  ~WordCache() {
-    for (Slot& slot : slots_) Py_XDECREF(slot.word);
-  }
-
-  // A new reference to the word of the code points [n].
-  template <class Code>
-  PyObject* word(const Code* codes, size_t n, int kind) {
-    uint64_t key = 0;
-    if (n > 4 || codes[n - 1] == 0) return made(codes, n, kind);
-    for (size_t k = 0; k < n; ++k) {
-      if (sizeof(Code) == 4 && codes[k] > 0xFFFF) return made(codes, n, kind);
-      key |= uint64_t{codes[k]} << (16 * k);
-    }
-    Slot& slot = slots_[(key * 0x9E3779B97F4A7C15u) >> (64 - bits)];
-    if (slot.key != key) {
-      PyObject* const word = made(codes, n, kind);
-      Py_XDECREF(slot.word);
-      slot = {key, word};
-    }
-    Py_INCREF(slot.word);
-    return slot.word;
-  }
-
- private:
-  static constexpr int bits = 12;
-  struct Slot {
-    uint64_t key = 0;
-    PyObject* word = nullptr;
-  };
-  static PyObject* made(const void* codes, size_t n, int kind) {
-    PyObject* const word = PyUnicode_FromKindAndData(kind, codes, Py_ssize_t(n));
-    if (!word) throw nb::python_error();
-    return word;
-  }
-  std::vector<Slot> slots_;
-};
 
 // Cuts texts, one at a time.
 struct Cutter {
@@ -131,7 +66,7 @@ class PySegmenter {
   }
 
   // The words of a text.
-  nb::object cut_text(nb::handle text, const PyLexicon* extra) {
+  nb::list cut_text(nb::handle text, const PyLexicon* extra) {
     const TextView view(text);
     const std::shared_ptr<const ExtraWords> words = snapshot(extra);
     const Borrowed borrowed(*this);
@@ -145,16 +80,34 @@ class PySegmenter {
 
   // The words of each text. Threads cut some texts at a time; this one makes the lists, which needs
   // the GIL, as soon as it can, and cuts where there is none to make.
-  nb::object cut(nb::handle texts, const PyLexicon* extra, int threads) {
+  nb::list cut(nb::handle texts, const PyLexicon* extra, int threads) {
     const nb::tuple fixed(nb::borrow(texts));  // the list may change while the GIL is released
     Job job(fixed, snapshot(extra), false);
-    nb::object out = nb::steal(PyList_New(Py_ssize_t(fixed.size())));
+    nb::list out = nb::steal<nb::list>(PyList_New(Py_ssize_t(fixed.size())));
     if (!out.is_valid()) throw nb::python_error();
     with_workers(job, threads, [&](size_t k) {
-      PyObject* const words = listed(job.texts[k], job.starts.data() + job.offsets[k]).release().ptr();
+      PyObject* const words =
+          listed(job.texts[k], job.starts.data() + job.offsets[k]).release().ptr();
       PyList_SET_ITEM(out.ptr(), Py_ssize_t(k), words);
     });
     return out;
+  }
+
+  // A part of a UTF-8 text with separators between the words, instead of its white space; line ends
+  // stay. Where the part goes on with a line, a separator stands before its first word.
+  nb::bytes spaced(nb::bytes text, nb::bytes separator, bool continues, const PyLexicon* extra) {
+    const std::shared_ptr<const ExtraWords> words = snapshot(extra);
+    const Borrowed borrowed(*this);
+    {
+      nb::gil_scoped_release release;
+      decode_text({text.c_str(), text.size()}, borrowed->codes);
+      borrowed->starts.resize(borrowed->codes.size());
+      borrowed->cutter->cut(TextView(borrowed->codes), words.get(), borrowed->starts.data(),
+                            nullptr);
+      write_spaced({text.c_str(), text.size()}, {separator.c_str(), separator.size()}, continues,
+                   borrowed->codes, borrowed->starts, borrowed->output);
+    }
+    return nb::bytes(borrowed->output.data(), borrowed->output.size());
   }
 
   // Starts of words [T] and their probabilities [T], with the offsets of the texts [N + 1].
@@ -170,6 +123,8 @@ class PySegmenter {
   struct Worker {
     std::unique_ptr<Cutter> cutter;
     std::vector<uint8_t> starts;
+    std::vector<uint32_t> codes;
+    std::string output;
   };
 
   // A worker of the pool for as long as this lives; with the GIL held.
@@ -285,9 +240,9 @@ class PySegmenter {
   }
 
   // The words of a text as a list.
-  nb::object listed(const TextView& text, const uint8_t* starts) {
+  nb::list listed(const TextView& text, const uint8_t* starts) {
     const size_t n = text.size;
-    nb::object out = nb::steal(PyList_New(std::count(starts, starts + n, 1)));
+    nb::list out = nb::steal<nb::list>(PyList_New(std::count(starts, starts + n, 1)));
     if (!out.is_valid()) throw nb::python_error();
     text.visit([&](auto codes) {
       Py_ssize_t k = 0;
@@ -327,5 +282,6 @@ void bind_cutting(nb::module_& m) {
            "exponent"_a, "value_bits"_a, "n_tags"_a, "fold"_a)
       .def("cut_text", &PySegmenter::cut_text, "text"_a.none(), "extra"_a.none())
       .def("cut", &PySegmenter::cut, "texts"_a, "extra"_a.none(), "threads"_a)
+      .def("spaced", &PySegmenter::spaced, "text"_a, "separator"_a, "continues"_a, "extra"_a.none())
       .def("marks", &PySegmenter::marks, "texts"_a, "extra"_a.none(), "threads"_a);
 }

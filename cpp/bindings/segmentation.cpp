@@ -198,22 +198,13 @@ class PySegmentPatterns {
                  C = packed->character_rows.size() / (5 * n_transitions);
     out["pages"] = numpy(std::move(packed->pages));
     out["entries"] = numpy(std::move(packed->entries), {n_blocks, 256});
-    out["character_rows"] =
-        numpy(std::move(packed->character_rows), {C, 5, n_transitions});
+    out["character_rows"] = numpy(std::move(packed->character_rows), {C, 5, n_transitions});
     out["constant_rows"] = numpy(std::move(packed->constant_rows), {10, n_transitions});
     out["slots"] = handed<uint32_t>(std::move(packed->slots), {packed->n_slots, 4});
     out["rows"] = handed<uint8_t>(std::move(packed->rows), {packed->n_bytes});
     out["outside"] = packed->outside;
     out["exponent"] = packed->exponent;
     return out;
-  }
-
-  // Of each pattern with a row: how strong it is.
-  auto strengths() const {
-    std::vector<float> out;
-    for (const auto& p : patterns_->patterns)
-      if (p.row != SegmentPatterns::no_row) out.push_back(patterns_->strength(p));
-    return numpy(std::move(out));
   }
 
  private:
@@ -251,6 +242,5 @@ void bind_segmentation(nb::module_& m) {
            "index"_a, "layout"_a, "weights"_a.noconvert(), "tags"_a, "rare_first"_a,
            "rare_weight"_a, "threads"_a)
       .def("pack", &PySegmentPatterns::pack, "fold"_a, "threshold"_a, "value_bits"_a, "load"_a,
-           "threads"_a)
-      .def("strengths", &PySegmentPatterns::strengths);
+           "threads"_a);
 }

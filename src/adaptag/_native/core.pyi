@@ -253,30 +253,47 @@ class SegmentIndex:
 class Lexicon:
     def __init__(self, fold: str) -> None: ...
     def add(self, words: Iterable[str], weights: NDArray[np.float32]) -> None: ...
-    def add_symbols(
-        self,
-        symbols: NDArray[np.uint32],
-        offsets: NDArray[np.uint32],
-        first: int,
-        shortest: int,
-        weight: float,
-    ) -> None: ...
+    def add_symbols(self, symbols: NDArray[np.uint32], offsets: NDArray[np.uint32]) -> None: ...
     def remove(self, words: Iterable[str]) -> int: ...
     def unknown(self, texts: Iterable[str], starts: _Bytes) -> NDArray[np.int64]: ...
     def __contains__(self, word: str) -> bool: ...
     def __len__(self) -> int: ...
 
+class SegmentPatterns:
+    def __init__(
+        self,
+        index: SegmentIndex,
+        layout: Layout,
+        weights: NDArray[np.float32],
+        tags: tuple[int, int, int, int],
+        rare_first: int,
+        rare_weight: float,
+        threads: int,
+    ) -> None: ...
+    def pack(
+        self, fold: str, threshold: float, value_bits: int, load: float, threads: int
+    ) -> dict[str, Any]: ...
+
 class Segmenter:
     def __init__(
         self,
-        layout: Layout,
-        weights: NDArray[np.float32],
-        index: SegmentIndex,
-        tags: tuple[int, int, int, int],
+        pages: NDArray[np.uint32],
+        entries: NDArray[np.uint32],
+        character_rows: NDArray[np.int16],
+        constant_rows: NDArray[np.int32],
+        slots: NDArray[np.uint32],
+        rows: _Bytes,
+        outside: int,
+        exponent: int,
+        value_bits: int,
+        n_tags: int,
         fold: str,
-        rare: Lexicon,
     ) -> None: ...
+    def cut_text(self, text: str, extra: Lexicon | None) -> list[str]: ...
     def cut(self, texts: Sequence[str], extra: Lexicon | None, threads: int) -> list[list[str]]: ...
+    def spaced(
+        self, text: bytes, separator: bytes, continues: bool, extra: Lexicon | None
+    ) -> bytes: ...
     def marks(
         self, texts: Sequence[str], extra: Lexicon | None, threads: int
     ) -> tuple[_Offsets, _Bytes, NDArray[np.float32]]: ...

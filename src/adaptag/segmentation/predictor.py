@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
 
@@ -11,14 +12,15 @@ import numpy as np
 from adaptag._native import core, cores
 from adaptag.corpus.segmented import tag_names
 from adaptag.corpus.settings import TAG_SETS
-from adaptag.errors import ModelError
+from adaptag.errors import ModelError, ParameterError
 from adaptag.features.characters import CharacterIndex, word_list
 from adaptag.features.settings import CharacterFeatures
+from adaptag.model.compact import choose_threshold
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.storage.tensors import write_tensors
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -30,7 +32,7 @@ __all__ = ["FORM", "VALUES", "Patterns", "SegmentPredictor"]
 
 FORM = "predictor"  # of a file that holds a predictor instead of weights
 VERSION = 1
-VALUES = {"int8": np.dtype(np.int8), "int16": np.dtype(np.int16)}
+VALUES: dict[str, np.dtype[Any]] = {"int8": np.dtype(np.int8), "int16": np.dtype(np.int16)}
 LOAD, COMPACT_LOAD = 0.6, 0.8  # the share of the slots that are used: fast, or small
 TENSORS: dict[str, tuple[type[Any], tuple[int | None, ...]]] = {
     "pages": (np.uint32, (None,)),
@@ -84,8 +86,52 @@ class Patterns:
         if names:
             tables["words"] = self.model.index.word_text()
         return SegmentPredictor(
-            self.settings, features, numbers, tables, self.model.index.n_words, self.model.provenance
+            self.settings,
+            features,
+            numbers,
+            tables,
+            self.model.index.n_words,
+            self.model.provenance,
         )
+
+    def compact(
+        self,
+        score: Callable[[SegmentPredictor | None], float] | None,
+        within: float | None,
+        prune: float | None,
+        *,
+        values: str,
+        names: bool,
+    ) -> SegmentPredictor:
+        """Make a small predictor; the arguments are those of ``Segmenter.compact``.
+
+        Args:
+            score: Scores a predictor, or the full segmenter for None, on development data; None
+                where there are none.
+            within: How much of the score may be lost.
+            prune: The threshold, if it is given.
+            values: How scores of patterns are stored: ``int8`` or ``int16``.
+            names: Whether the words of the training data are kept.
+        """
+        if values not in VALUES:
+            raise ParameterError(
+                f"weights is {values!r}; allowed for a segmenter, whose scores are integers: "
+                + ", ".join(VALUES)
+            )
+        if prune is not None and not 0 <= prune < math.inf:
+            raise ParameterError(f"prune is {prune}; allowed: from 0")
+
+        def build(threshold: float, named: bool) -> SegmentPredictor:
+            made = self.predictor(prune=threshold, values=values, load=COMPACT_LOAD, names=named)
+            record = {"compact": {"prune": threshold, "weights": values}}
+            return replace(made, provenance={**made.provenance, **record})
+
+        def score_of(threshold: float | None) -> float:
+            assert score is not None
+            return score(None if threshold is None else build(threshold, False))
+
+        chosen = choose_threshold(None if score is None else score_of, within, prune)
+        return build(chosen, names)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -135,7 +181,11 @@ class SegmentPredictor:
         """The core's segmenter."""
         t = self.tensors
         return core.Segmenter(
-            *(t[name] for name in TENSORS),
+            t["pages"],
+            t["entries"],
+            t["character_rows"],
+            t["constant_rows"],
+            t["slots"],
             t["rows"].reshape(-1).view(np.uint8),
             self.numbers["outside"],
             self.numbers["exponent"],
@@ -152,7 +202,9 @@ class SegmentPredictor:
     def lexicon(self) -> core.Lexicon:
         """All words of the training data, to look words up in."""
         if not self.has_words:
-            raise ModelError("the segmenter was made compact without the words of its training data")
+            raise ModelError(
+                "the segmenter was made compact without the words of its training data"
+            )
         text = self.tensors["words"].tobytes().decode("utf-8", "surrogatepass")
         return word_list(text.split("\n") if text else [], self.features.fold)
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
@@ -18,11 +17,10 @@ from adaptag.errors import CorpusError, ModelError, NotTrainedError, ParameterEr
 from adaptag.evaluation.segmentation import SegmentationScore, evaluate_segmentation
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.settings import CharacterFeatures
-from adaptag.model.compact import choose_threshold
 from adaptag.model.linear_chain import EXTRA, LinearChain
 from adaptag.segmentation.dictionary import UserDictionary
 from adaptag.segmentation.new_words import Detection, detect
-from adaptag.segmentation.predictor import COMPACT_LOAD, FORM, VALUES, Patterns, SegmentPredictor
+from adaptag.segmentation.predictor import FORM, Patterns, SegmentPredictor
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.settings import split_options, with_options
 from adaptag.storage.stored import Stored
@@ -78,7 +76,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
 
     @classmethod
     def from_model(cls, model: Chain | SegmentPredictor, **arguments: Any) -> Segmenter:
-        """Make a segmenter of a trained chain or predictor; the arguments are those of the class."""
+        """Make a segmenter of a trained chain or a predictor; arguments are those of the class."""
         settings = {**model.index.features.record(), **arguments}
         segmenter = cls(**settings)
         segmenter._set_model(model)
@@ -220,6 +218,26 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         except core.InputError as error:
             raise _refusal(error) from None
 
+    def spaced(self, text: bytes, separator: str = " ", *, continues: bool = False) -> bytes | None:
+        """Cut UTF-8 text, with separators between the words instead of its white space.
+
+        Line ends stay. Many parts of a text can be cut by several threads at the same time.
+
+        Args:
+            text: The text.
+            separator: What to write between words.
+            continues: Whether the text goes on with a line: a separator comes before its first
+                word.
+
+        Returns:
+            The text, or None where it is not UTF-8.
+        """
+        dictionary = self.dictionary.native
+        try:
+            return self._native.spaced(text, separator.encode(), continues, dictionary)
+        except core.InputError:
+            return None
+
     def words(self, text: str) -> list[Word]:
         """Cut a text into words with their places and probabilities."""
         return self.words_all([text], 1)[0]
@@ -275,7 +293,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
     @property
     def _knows(self) -> Callable[[str], bool]:
         """Whether a word is one of the training data; all are where these words were left out."""
-        if self.is_compact and not self.model_.has_words:
+        if isinstance(self.model_, SegmentPredictor) and not self.model_.has_words:
             return lambda _: True
         return self.lexicon_.__contains__
 
@@ -295,7 +313,9 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         if isinstance(model, LinearChain):
             return Patterns(model, settings).predictor()
         if settings.check() != model.settings:
-            fixed = ", ".join(f"{name}={value!r}" for name, value in model.settings.record().items())
+            fixed = ", ".join(
+                f"{name}={value!r}" for name, value in model.settings.record().items()
+            )
             raise ParameterError(f"the settings of a compact segmenter are fixed: {fixed}")
         return model
 
@@ -337,7 +357,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
 
     @property
     def is_compact(self) -> bool:
-        """Whether this is a compact segmenter: pruned, and ready to cut but not to train further."""
+        """Whether the segmenter is compact: pruned, and ready to cut but not to train further."""
         return isinstance(self.model_, SegmentPredictor)
 
     def compact(
@@ -364,44 +384,34 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
             names: Whether the words of the training data are kept: ``lexicon_``, recall of words
                 that are not in them, and new words need them.
         """
-        if weights not in VALUES:
-            raise ParameterError(
-                f"weights is {weights!r}; allowed for a segmenter, whose scores are integers: "
-                + ", ".join(VALUES)
-            )
-        if prune is not None and not 0 <= prune < math.inf:
-            raise ParameterError(f"prune is {prune}; allowed: from 0")
         model = self.model_
         if isinstance(model, SegmentPredictor):
             raise ParameterError(
                 "the segmenter is compact already; make another one from the full segmenter"
             )
-        patterns = Patterns(model, SegmenterSettings.taken_from(self))
-        corpus: SegmentedCorpus | None = None
-        if dev is not None:
-            corpus = corpus_of(dev, task=SEGMENTATION)
+        corpus = None if dev is None else corpus_of(dev, task=SEGMENTATION)
 
-        def build(threshold: float, with_names: bool) -> Segmenter:
-            record = {"prune": threshold, "weights": weights}
-            predictor = patterns.predictor(
-                prune=threshold, values=weights, load=COMPACT_LOAD, names=with_names
-            )
-            provenance = {**model.provenance, "compact": record}
-            small = Segmenter.from_model(
-                replace(predictor, provenance=provenance), **predictor.settings.record()
-            )
+        def segmenter(predictor: SegmentPredictor) -> Segmenter:
+            small = Segmenter.from_model(predictor, **predictor.settings.record())
             small.dictionary.add(self.dictionary.to_dict())
             return small
 
-        def score(threshold: float | None) -> float:
-            return (self if threshold is None else build(threshold, False)).evaluate(corpus).f1
+        def score(predictor: SegmentPredictor | None) -> float:
+            assert corpus is not None
+            return (self if predictor is None else segmenter(predictor)).evaluate(corpus).f1
 
-        return build(choose_threshold(None if corpus is None else score, within, prune), names)
+        patterns = Patterns(model, SegmenterSettings.taken_from(self))
+        return segmenter(
+            patterns.compact(
+                None if corpus is None else score, within, prune, values=weights, names=names
+            )
+        )
 
     def _write(self, file: IO[bytes]) -> None:
         model = self.model_
         if isinstance(model, SegmentPredictor):
-            return model.write_as(self.kind, file, self.dictionary.to_arrays())
+            model.write_as(self.kind, file, self.dictionary.to_arrays())
+            return
         section = {"tags": self.tags, "rare_weight": float(self.rare_weight)}
         LinearChain(
             model.labels,
