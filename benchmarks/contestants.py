@@ -29,8 +29,6 @@ class Contestant:
     settings: tuple[str, ...] = ()
     passes: int = 10
     repeats: int = 99  # at most, where a run is long
-    ladder_from: int = 1  # passes; known to be far below the target before
-    quick: bool = False
     cores: int = 1
 
 

@@ -16,70 +16,17 @@ import datetime
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import history
 import report
 import tasks  # noqa: F401  (declares the measurements)
+from chunking import ROOT
 from contestants import REQUIREMENTS, install_peers
-from history import Comparison, Figure
-from measure import HERE
-from suite import LONG, MEASUREMENTS, QUICK, Context, Measurement, Skipped
+from history import Comparison
+from suite import LONG, MEASUREMENTS, QUICK, Context, Measurement, Session
 
 from adaptag._native import core
-
-AGAIN = 2  # times that a regression is measured again
-
-
-class Session:
-    """Measurements of one run, and the figures so far."""
-
-    def __init__(self, context: Context) -> None:
-        self.context = context
-        self.figures: dict[str, Figure] = {}
-        self.source: dict[str, Measurement] = {}  # of each figure
-        self.failed: list[str] = []
-        self.start = time.perf_counter()
-
-    def say(self, message: str) -> None:
-        """Print a line of progress."""
-        print(f"[{time.perf_counter() - self.start:7.1f} s] {message}", flush=True)
-
-    def measure(self, one: Measurement) -> None:
-        """Measure; of figures that are there already the better one is kept."""
-        self.say(one.name)
-        try:
-            for figure in one.measure(self.context):
-                before = self.figures.get(figure.name, figure)
-                self.figures[figure.name] = figure.better_of(before)
-                self.source[figure.name] = one
-                self.say(f"  {described(figure)}")
-        except Skipped as reason:
-            self.say(f"  skipped: {reason}")
-        except RuntimeError as error:
-            self.failed.append(one.name)
-            self.say(f"  FAILED: {error}")
-
-    def compare(self, accepted: dict[str, Figure]) -> list[Comparison]:
-        """The figures beside the accepted ones."""
-        return history.comparisons(self.figures.values(), accepted)
-
-    def confirm(self, accepted: dict[str, Figure]) -> None:
-        """Measure again what has regressed: a slow moment of the machine is no regression."""
-        for _ in range(AGAIN):
-            regressed = [c for c in self.compare(accepted) if c.regressed]
-            for one in dict.fromkeys(self.source[c.figure.name] for c in regressed):
-                self.measure(one)
-
-
-def described(figure: Figure) -> str:
-    """A figure as a line of text."""
-    text = f"{figure.name}: {figure.value:,.4g} {figure.unit}"
-    if figure.peer_value is None:
-        return text
-    beside = f"{figure.peer} {figure.peer_value:,.4g}"
-    return f"{text} ({beside}: {figure.ratio:.2f} times)" if figure.ratio else f"{text} ({beside})"
 
 
 def chosen(arguments: argparse.Namespace) -> list[Measurement]:
@@ -93,13 +40,19 @@ def chosen(arguments: argparse.Namespace) -> list[Measurement]:
 
 
 def commit() -> str:
-    """The commit of the source, marked where files have changed since."""
-    command = ["git", "describe", "--always", "--dirty", "--abbrev=10"]
+    """The commit of the source, marked where the library has changed since."""
+
+    def git(*command: str) -> str:
+        result = subprocess.run(
+            ["git", *command], cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        return result.stdout.strip()
+
     try:
-        result = subprocess.run(command, cwd=HERE, capture_output=True, text=True, check=True)
+        changed = git("status", "--porcelain", "--", "src", "cpp", "CMakeLists.txt")
+        return git("rev-parse", "--short=10", "HEAD") + ("-changed" if changed else "")
     except (OSError, subprocess.CalledProcessError):
         return "unknown"
-    return result.stdout.strip()
 
 
 def new_run(session: Session, arguments: list[str], accepted: bool) -> history.Run:

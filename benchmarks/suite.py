@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections import defaultdict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import history
 import measure
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from history import Figure
+    from history import Comparison, Figure
 
-__all__ = ["MEASUREMENTS", "Context", "Measurement", "Skipped", "measurement"]
 
+__all__ = ["MEASUREMENTS", "Context", "Measurement", "Session", "Skipped", "measurement"]
+
+AGAIN = 2  # times that a regression is measured again
 QUICK, USUAL, LONG = "quick", "usual", "long"  # for bench-check, for bench, for bench-all
 
 
@@ -108,3 +112,53 @@ class Context:
                 for key, value in action().items():
                     least[name][key] = min(value, least[name].get(key, value))
         return dict(least)
+
+
+class Session:
+    """Measurements of one run, and the figures so far."""
+
+    def __init__(self, context: Context) -> None:
+        self.context = context
+        self.figures: dict[str, Figure] = {}
+        self.source: dict[str, Measurement] = {}  # of each figure
+        self.failed: list[str] = []
+        self.start = time.perf_counter()
+
+    def say(self, message: str) -> None:
+        """Print a line of progress."""
+        print(f"[{time.perf_counter() - self.start:7.1f} s] {message}", flush=True)
+
+    def measure(self, one: Measurement) -> None:
+        """Measure; of figures that are there already the better one is kept."""
+        self.say(one.name)
+        try:
+            for figure in one.measure(self.context):
+                before = self.figures.get(figure.name, figure)
+                self.figures[figure.name] = figure.better_of(before)
+                self.source[figure.name] = one
+                self.say(f"  {described(figure)}")
+        except Skipped as reason:
+            self.say(f"  skipped: {reason}")
+        except RuntimeError as error:
+            self.failed.append(one.name)
+            self.say(f"  FAILED: {error}")
+
+    def compare(self, accepted: dict[str, Figure]) -> list[Comparison]:
+        """The figures beside the accepted ones."""
+        return history.comparisons(self.figures.values(), accepted)
+
+    def confirm(self, accepted: dict[str, Figure]) -> None:
+        """Measure again what has regressed: a slow moment of the machine is no regression."""
+        for _ in range(AGAIN):
+            regressed = [c for c in self.compare(accepted) if c.regressed]
+            for one in dict.fromkeys(self.source[c.figure.name] for c in regressed):
+                self.measure(one)
+
+
+def described(figure: Figure) -> str:
+    """A figure as a line of text."""
+    text = f"{figure.name}: {figure.value:,.4g} {figure.unit}"
+    if figure.peer_value is None:
+        return text
+    beside = f"{figure.peer} {figure.peer_value:,.4g}"
+    return f"{text} ({beside}: {figure.ratio:.2f} times)" if figure.ratio else f"{text} ({beside})"

@@ -7,6 +7,7 @@ from tasks import (  # noqa: F401
     conll2000,
     machine,
     pku,
+    roofline,
     scaling,
     sentiment,
 )

@@ -189,7 +189,7 @@ def tagging(context: Context) -> Iterator[Figure]:
 
     def process(c: Contestant) -> dict[str, float]:
         model = model_of(context, c, PASSES)
-        return {"s": context.process(tag_command(c, model, long, output))[0].wall_s}
+        return {"s": context.process(tag_command(c, model, long, output), c.cores)[0].wall_s}
 
     def inside() -> dict[str, float]:
         return context.script("in_process.py", "tag", model_of(context, ONE, PASSES), long, 1, 3)
@@ -202,14 +202,17 @@ def tagging(context: Context) -> Iterator[Figure]:
     found = context.turns(
         {
             "process": lambda: process(ONE),
+            "process, 2 cores": lambda: process(replace(ONE, cores=2)),
             "peer process": lambda: process(FASTEST_PEER),
             "inside": inside,
             "peer inside": peer_inside,
         }
     )
     name, higher = "python-crfsuite", ("tokens/s", "higher")
-    own, peer = (tokens / found[k]["s"] for k in ("process", "peer process"))
+    processes = ("process", "process, 2 cores", "peer process")
+    own, both, peer = (tokens / found[k]["s"] for k in processes)
     yield Figure("conll2000/tagging, process/1 core", own, *higher, name, peer)
+    yield Figure("conll2000/tagging, process/2 cores", both, *higher, name, peer)
     own = tokens / found["inside"]["columns_s"]
     best = tokens / min(found["peer inside"][k] for k in ("columns_s", "attributes_s", "items_s"))
     yield Figure("conll2000/tagging, in process/1 thread", own, *higher, name, best)
@@ -236,7 +239,7 @@ def tagging_cores(context: Context) -> Iterator[Figure]:
         {f"{cores}": lambda cores=cores: process(cores) | inside(cores) for cores in (1, 2)}
     )
     for title, key, copies in (
-        ("tagging, process", "process", MANY_COPIES),
+        ("tagging a large file, process", "process", MANY_COPIES),
         ("tagging, in process", "columns_s", COPIES),
     ):
         one, two = (copies * n_tokens(context) / found[k][key] for k in ("1", "2"))
