@@ -4,8 +4,9 @@
 //
 // Forward–backward works on exponentials scaled to sum 1 at each position, in float32, with the
 // logarithms of the scales summed in float64. What underflow takes from a sum is below 1e-37, so a
-// value above `tiny` is exact to float32. Where an allowed label falls below it (weights so extreme
-// that they span the float range), the sentence is done again in log space in float64.
+// value above `tiny` is exact to float32. Where an allowed label falls below it, what is lost may
+// matter later in the sentence: if it can be more than `negligible` of Z (weights so extreme that
+// they span the float range), the sentence is done again in log space in float64.
 #pragma once
 
 #include <algorithm>
@@ -20,6 +21,7 @@ namespace adaptag {
 
 constexpr float forbidden = -1e30f;  // the score of what a constraint rules out
 constexpr float tiny = 1e-30f;
+constexpr float negligible = 1e-15f;
 constexpr float large = 1024;     // Viterbi: prefix scores from here on are relative
 constexpr int viterbi_block = 8;  // positions between two looks at the size of prefix scores
 
@@ -137,6 +139,7 @@ class Lattice {
     in_log_space_ = !(exponentiate() && forward(log_z) && backward());
     return in_log_space_ ? expectations_in_log_space() : log_z;
   }
+  bool in_log_space() const { return in_log_space_; }  // whether expectations() needed it
 
   // P(y_t = y) and P(y_{t−1} = i, y_t = j), after expectations().
   double probability(int t, int y) const { return node_p[size_t(t) * width() + y]; }
@@ -398,14 +401,15 @@ class Lattice {
     return true;
   }
 
-  // α_t[j] ∝ Σ_i α_{t−1}[i] E[i, j] e_t[j], Σ_j α_t[j] = 1. False where precision is lost.
+  // α_t[j] ∝ Σ_i α_{t−1}[i] E[i, j] e_t[j], Σ_j α_t[j] = 1. False where all of it is lost.
   bool forward(double& log_z) {
     const int w = width();
     alpha_.resize(node.size());
+    scale_.resize(length);
     double log_scale = 0, product = 1;
     I lost{};
     const auto normalise = [&](float* a, int t) {
-      const float s = rows_.sum(a);
+      const float s = scale_[t] = rows_.sum(a);
       if (!(s > tiny)) return false;
       rows_.scale(a, 1.0f / s);
       lost |= too_small(a, t);
@@ -428,18 +432,22 @@ class Lattice {
       }
     }
     log_z = shift_ + log_scale + std::log(product);
-    return !any(lost);
+    lost_ = any(lost);
+    return true;
   }
 
   // β_{t−1}[i] ∝ Σ_j E[i, j] x_t[j] with x_t = e_t ∘ β_t;  P(y_t = j) = α_t[j] β_t[j] / Σ;
   // P(i, j) = α_{t−1}[i] E[i, j] x_t[j] / Σ. The outer products of a run are summed before the
-  // multiplication with E.
+  // multiplication with E. False where precision is lost: underflow takes less than Y · 1.6e-38
+  // from a value of α_t or β_t before they are divided by their sums, s_t and b_t. That is less
+  // than Y · 1.6e-38 / min(s_t / b_t, 1) / Σ of Z, Σ being α_t · β_t before the division by b_t.
   bool backward() {
     const int w = width();
     node_p.resize(node.size());
     edge_p.assign(edge.size(), 0.0f);
     beta_.resize(node.size());
     I lost{};
+    float least = scale_[length - 1] / Y;  // of the denominators; at the end β is 1 for each label
     rows_.copy(node_p.data() + size_t(length - 1) * w, alpha_.data() + size_t(length - 1) * w);
     rows_.copy(beta_.data() + size_t(length - 1) * w, exp_node_.data() + size_t(length - 1) * w);
     for (int m = n_matrices() - 1; m >= 0; --m) {
@@ -457,12 +465,13 @@ class Lattice {
         rows_.scale(p, 1.0f / total);
         rows_.scale(x, 1.0f / total);
         rows_.scale(b, 1.0f / top);
+        least = std::min(least, total * std::min(scale_[t - 1] / top, 1.0f));
         lost |= too_small(b, t - 1);
         multiply(b, exp_node_.data() + size_t(t - 1) * w);
       }
       sum_outer_products(m);
     }
-    return !any(lost);
+    return !(lost_ || any(lost)) || least > Y * (1.6e-38f / negligible);
   }
 
   // Marks the lanes of allowed labels at t whose value is so small that precision is lost.
@@ -544,6 +553,8 @@ class Lattice {
   std::vector<int32_t> back_;                 // [T, W] Viterbi: the best previous labels
   double shift_ = 0, log_z_ = 0;
   bool in_log_space_ = false;
+  bool lost_ = false;         // whether α has a value below `tiny`
+  std::vector<float> scale_;  // [T] what α was divided by
 };
 
 }  // namespace adaptag

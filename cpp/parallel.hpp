@@ -1,15 +1,9 @@
-// Work in threads, and memory for it.
+// Work in threads.
 #pragma once
-
-#include <sys/mman.h>
 
 #include <atomic>
 #include <cstdint>
-#include <cstdlib>
-#include <cstring>
 #include <exception>
-#include <memory>
-#include <new>
 #include <system_error>
 #include <thread>
 #include <vector>
@@ -147,25 +141,6 @@ void in_team(int shares, F&& f) {
   for (std::thread& thread : threads) thread.join();
   for (const std::exception_ptr& one : thrown)
     if (one) std::rethrow_exception(one);
-}
-
-struct Free {
-  void operator()(double* p) const { std::free(p); }
-};
-using Array = std::unique_ptr<double[], Free>;
-
-// Zeros, in large pages where the system has them: three times as fast to get, and to jump about
-// in.
-inline Array zeros(size_t n) {
-  constexpr size_t page = size_t{1} << 21;
-  const size_t bytes = (n * sizeof(double) / page + 1) * page;
-  Array out(static_cast<double*>(std::aligned_alloc(page, bytes)));
-  if (!out) throw std::bad_alloc();
-#ifdef MADV_HUGEPAGE
-  madvise(out.get(), bytes, MADV_HUGEPAGE);
-#endif
-  std::memset(out.get(), 0, n * sizeof(double));
-  return out;
 }
 
 }  // namespace adaptag

@@ -51,6 +51,7 @@ void bind_index_builder(nb::module_& m);
 void bind_dataset(nb::module_& m);
 void bind_training(nb::module_& m);
 void bind_compact(nb::module_& m);
+void bind_batch(nb::module_& m);
 void bind_decoding(nb::module_& m);
 void bind_lexicon(nb::module_& m);
 void bind_segmentation(nb::module_& m);

@@ -1,4 +1,4 @@
-// Online training, and the objective of batch training.
+// Online training.
 #include "../training.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -95,25 +95,6 @@ class PyTraining {
   std::mutex mutex_;  // a run keeps working memory, so it serves one thread at a time
 };
 
-// Σ −log P(y | x), Σ P(gold label) and the tokens, adding to the gradient where one is given.
-nb::tuple py_objective(const Layout& layout, const PyDataset& dataset, In<float> weights,
-                       std::optional<Out<double>> gradient, int threads) {
-  dataset.check(layout);
-  dataset.check_labelled();
-  check_weights(layout, weights.size());
-  if (gradient) check_weights(layout, gradient->size());
-  if (threads < 1) throw std::invalid_argument("threads: at least 1 is needed");
-  Totals totals;
-  {
-    nb::gil_scoped_release release;
-    totals = with_width(layout.width, [&]<int W>() {
-      return objective<W>(dataset.data, layout, weights.data(),
-                          gradient ? gradient->data() : nullptr, threads);
-    });
-  }
-  return as_tuple(totals);
-}
-
 }  // namespace
 }  // namespace adaptag
 
@@ -131,6 +112,4 @@ void bind_training(nb::module_& m) {
            "best"_a.noconvert().none() = nb::none())
       .def("sync", &PyTraining::sync)
       .def("read", &PyTraining::read, "out"_a.noconvert());
-  m.def("objective", &py_objective, "layout"_a, "dataset"_a, "weights"_a.noconvert(),
-        "gradient"_a.noconvert().none(), "threads"_a);
 }

@@ -163,13 +163,39 @@ class Training:
     def sync(self) -> None: ...
     def read(self, out: NDArray[np.float32]) -> None: ...
 
-def objective(
-    layout: Layout,
-    dataset: Dataset,
-    weights: NDArray[np.float32],
-    gradient: NDArray[np.float64] | None,
-    threads: int,
-) -> tuple[float, float, int]: ...
+class Objective:
+    def __init__(self, layout: Layout, dataset: Dataset) -> None: ...
+    def __call__(
+        self, weights: NDArray[np.float32], gradient: NDArray[np.float32] | None, threads: int
+    ) -> tuple[float, float, int, int]: ...
+
+class QuasiNewton:
+    next: int
+    def __init__(self, layout: Layout, pairs: NDArray[np.float32], threads: int) -> None: ...
+    def add_pair(
+        self,
+        x: NDArray[np.float32],
+        x_new: NDArray[np.float32],
+        gradient: NDArray[np.float32],
+        l1: float,
+    ) -> NDArray[np.float64]: ...
+    def aim(
+        self,
+        x: NDArray[np.float32],
+        gradient: NDArray[np.float32],
+        l1: float,
+        coefficients: NDArray[np.float64],
+    ) -> float: ...
+    def walk(
+        self,
+        x: NDArray[np.float32],
+        length: float,
+        l1: float,
+        decay: float,
+        x_new: NDArray[np.float32],
+        gradient: NDArray[np.float32],
+    ) -> tuple[float, float]: ...
+    def slope(self, gradient: NDArray[np.float32]) -> float: ...
 
 class Decoder:
     def __init__(

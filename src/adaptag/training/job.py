@@ -240,7 +240,7 @@ class _Run:
         for callback in self.callbacks:
             callback.on_start(self.passes, n)
 
-        def after(x: NDArray[np.floating[Any]], value: float) -> bool:
+        def after(x: Weights, value: float) -> bool:
             nonlocal began
             weights[:] = x
             seconds = time.perf_counter() - began
@@ -258,10 +258,9 @@ class _Run:
         module, name = self.algorithm.minimise.split(":")
         minimise = getattr(importlib.import_module(module), name)
         parameters = {name: float(value) for name, value in self.result.parameters.items()}
-        x = weights.astype(np.float64)
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
-                minimise(objective, x, passes=self.passes, after=after, **parameters)
+                minimise(objective, weights, passes=self.passes, after=after, **parameters)
         except KeyboardInterrupt:
             self._interrupted()
         self.finish(weights)
