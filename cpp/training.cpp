@@ -38,7 +38,7 @@ std::unique_ptr<Training> make(const Declaration& d, const Values& values, const
   if constexpr (A::hooks.special_form)
     if (auto special = A::special_form(values, task, state)) return special;
   return with_width(task.layout.width, [&]<int W>() -> std::unique_ptr<Training> {
-    return std::make_unique<TrainingWith<A, W>>(task, state.weights, A(values, task, state));
+    return std::make_unique<TrainingWith<A, W>>(values, task, state);
   });
 }
 
@@ -46,7 +46,7 @@ std::unique_ptr<Training> make(const Declaration& d, const Values& values, const
 
 std::unique_ptr<Training> make_training(std::string_view name, std::span<const double> values,
                                         const Layout& layout, const Dataset& data, size_t n,
-                                        const Arrays& arrays) {
+                                        const Arrays& arrays, int threads) {
   if (data.size() == 0) throw std::invalid_argument("no sentences to train on");
   std::unique_ptr<Training> training;
   for_each_algorithm([&]<class A>() {
@@ -54,7 +54,7 @@ std::unique_ptr<Training> make_training(std::string_view name, std::span<const d
     if (d.name != name) return;
     const Values by_name(d.parameters, values);
     const size_t batch = by_name.contains("batch") ? size_t(by_name["batch"]) : 1;
-    training = make<A>(d, by_name, {layout, data, n, batch}, arrays);
+    training = make<A>(d, by_name, {layout, data, n, batch, threads}, arrays);
   });
   if (!training) throw std::invalid_argument("unknown algorithm " + std::string(name));
   return training;

@@ -32,9 +32,10 @@ struct Arrays {
 std::vector<Declaration> declarations();
 
 // A run of the algorithm of this name, with values of its parameters in their order, where n
-// sentences make a pass; throws where there is none, or the arrays do not fit.
+// sentences make a pass; throws where there is none, or the arrays do not fit. The data must
+// outlive it.
 std::unique_ptr<Training> make_training(std::string_view name, std::span<const double> values,
                                         const Layout& layout, const Dataset& data, size_t n,
-                                        const Arrays& arrays);
+                                        const Arrays& arrays, int threads);
 
 }  // namespace adaptag

@@ -30,7 +30,7 @@ class AdfDocuments final : public Training {
   AdfDocuments(const Values& values, const Task& task, ArraysOfRun state)
       : n_(task.layout.n_node),
         state_(state),
-        general_(task, state.weights, Adf(values, task, state)),
+        general_(values, task, state),
         numbering_(n_, task.data),
         known_(numbering_.number(task.data)),
         fired_(AdfSettings(values, task)),

@@ -147,6 +147,7 @@ class Training:
         row_state: _Bytes,
         run_state: _Bytes,
         n: int | None,
+        threads: int,
     ) -> None: ...
     def run(
         self,

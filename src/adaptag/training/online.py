@@ -36,6 +36,8 @@ class Trainer:
         row_state: The state of each predicate, a structured array.
         run_state: The state of the whole run, a structured array of one element.
         parameters: All parameters of the algorithm.
+        batch: The number of sentences per update: the parameter ``batch``, or the number of threads
+            if that is larger.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Trainer:
         parameters: Mapping[str, Value],
         *,
         pass_size: int | None = None,
+        threads: int = 1,
     ) -> None:
         """Allocate the state.
 
@@ -54,10 +57,13 @@ class Trainer:
             parameters: The parameters that differ from their defaults.
             pass_size: The number of sentences in a pass, for regularisation and schedules; by
                 default that of the dataset.
+            threads: The number of threads. The same number gives the same bits.
         """
         layout = dataset.layout
         self.algorithm = algorithm.name
         self.parameters = algorithm.values(parameters)
+        self.batch = max(int(self.parameters["batch"]), threads)
+        values = {**self.parameters, "batch": self.batch}
         self.weights = aligned_zeros(layout.n_weights)
         names = [algorithm.per_weight_state] if algorithm.per_weight_state else []
         self.per_weight_state = {name: aligned_zeros(layout.n_weights) for name in names}
@@ -70,12 +76,13 @@ class Trainer:
                 algorithm.name,
                 layout,
                 self._data,
-                [p.number(self.parameters[p.name]) for p in algorithm.parameters],
+                [p.number(values[p.name]) for p in algorithm.parameters],
                 self.weights,
                 self.per_weight_state.get(algorithm.per_weight_state, np.empty(0, np.float32)),
                 _bytes(self.row_state),
                 _bytes(self.run_state),
                 pass_size,
+                threads,
             )
         except ValueError as error:
             raise ParameterError(f"{algorithm.name}: {error}") from None
