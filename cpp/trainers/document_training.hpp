@@ -125,7 +125,7 @@ class DocumentTraining final : public Training {
         data_(task.data),
         state_(state),
         algorithm_(values, task, state),
-        general_(task, state.weights, algorithm_),
+        general_(values, task, state),
         learners_(size_t(task.threads), Learner(values, task)) {}
 
   Totals run(const Dataset& data, std::span<const uint32_t> order, int32_t* best) override {
@@ -148,6 +148,8 @@ class DocumentTraining final : public Training {
     *state_.run = learners_[0].end();
     return totals;
   }
+
+  size_t batch() const override { return 1; }
 
   void read(float* out) override {
     if (!loaded_) return general_.read(out);
