@@ -28,6 +28,13 @@ constexpr int viterbi_block = 8;  // positions between two looks at the size of 
 // The scale of rows that are stored as they are.
 constexpr auto unscaled = [](uint32_t) { return 1.0f; };
 
+// Whether two ranges of predicates, e.g. those with edge weights at two positions, are the same.
+inline bool same_predicates(const Sentence& s, int64_t a, int64_t a_end, int64_t b, int64_t b_end) {
+  return a_end - a == b_end - b &&
+         std::equal(s.predicates + a, s.predicates + a_end, s.predicates + b) &&
+         (!s.values || std::equal(s.values + a, s.values + a_end, s.values + b));
+}
+
 // What decoding may not choose. Null pointers: everything is allowed.
 struct Constraints {
   const uint8_t* allowed = nullptr;  // [T, Y] labels allowed at each position
@@ -49,13 +56,25 @@ class Lattice {
   // scale(id) is what a stored row must be multiplied by: training puts off regularisation.
   template <class Scale>
   void score(const Sentence& s, const float* weights, Scale&& scale) {
+    int64_t last_begin = 0, last_end = -1;  // the previous position's edge predicates
+    score(s, weights, scale, [&](int, int64_t begin, int64_t end) {
+      const bool starts = last_end < 0 || !same_predicates(s, last_begin, last_end, begin, end);
+      last_begin = begin;
+      last_end = end;
+      return starts;
+    });
+  }
+
+  // The same, where starts_run(t, begin, end) tells for t > 0 whether a run starts there; the edge
+  // predicates of t are [begin, end). A part of a sentence's predicates has the runs of the whole.
+  template <class Scale, class StartsRun>
+  void score(const Sentence& s, const float* weights, Scale&& scale, StartsRun&& starts_run) {
     length = s.length;
     const int w = width();
     node.resize(size_t(length) * w);
     runs.clear();
     edge.clear();
     const uint32_t node_end = layout_.node_end();
-    int64_t last_begin = 0, last_end = -1;  // the previous position's edge predicates
     for (int t = 0; t < length; ++t) {
       float* out = node.data() + size_t(t) * w;
       int64_t k = s.offsets[t];
@@ -63,9 +82,7 @@ class Lattice {
       k = sum_node_rows(s, weights, scale, out, k, end);
       if (s.always != no_predicate)
         rows_.add(out, weights + layout_.row(s.always), scale(s.always));
-      const int64_t edges = k;
-      const bool new_matrix = t > 0 && (last_end < 0 || !same(s, last_begin, last_end, edges, end));
-      if (new_matrix) {
+      if (t > 0 && starts_run(t, k, end)) {
         runs.push_back(t);
         const size_t first = edge.size();
         edge.resize(first + layout_.edge_size(), 0.0f);
@@ -78,11 +95,14 @@ class Lattice {
           rows_.add(out, weights + layout_.row(s.predicates[k]),
                     s.value(k) * scale(s.predicates[k]));
       }
-      if (t == 0) continue;
-      last_begin = edges;
-      last_end = end;
     }
     runs.push_back(length);
+  }
+
+  // Adds the scores of another part of the same sentence's predicates.
+  void add_scores(const Lattice& other) {
+    for (size_t i = 0; i < node.size(); ++i) node[i] += other.node[i];
+    for (size_t i = 0; i < edge.size(); ++i) edge[i] += other.edge[i];
   }
 
   // Begins a sentence of one token; the caller adds its scores to the row [W] that is returned.
@@ -364,12 +384,6 @@ class Lattice {
 
   void add_edge_row(float* out, const float* row, float v) const {
     for (size_t j = 0; j < layout_.edge_size(); j += width()) rows_.add(out + j, row + j, v);
-  }
-
-  static bool same(const Sentence& s, int64_t a, int64_t a_end, int64_t b, int64_t b_end) {
-    return a_end - a == b_end - b &&
-           std::equal(s.predicates + a, s.predicates + a_end, s.predicates + b) &&
-           (!s.values || std::equal(s.values + a, s.values + a_end, s.values + b));
   }
 
   // exp_node_ [T, W], exp_edge_ [M, Y, W] and its transpose, each shifted by its maximum. False

@@ -63,18 +63,50 @@ class DocumentGradient {
   Lattice<W> lattice_;
 };
 
+// Sums of the scores of rows, several at a time: one would wait for itself.
+template <int K>
+class ScoresOfRows {
+ public:
+  [[gnu::always_inline]] inline void add(size_t k, const float* weights, float value) {
+    if constexpr (K == 1)
+      sums_[k % 4] += *weights * value;
+    else
+      sums_[k % 4] += Rows<K>::load(weights) * value;
+  }
+  // To scores [K].
+  void store(float* out, float scale) const {
+    const Row sum = ((sums_[0] + sums_[1]) + (sums_[2] + sums_[3])) * scale;
+    std::memcpy(out, &sum, sizeof sum);
+  }
+
+ private:
+  using Row = std::conditional_t<K == 1, float, typename Rows<K == 1 ? 4 : K>::V>;
+  static_assert(sizeof(Row) == K * sizeof(float));
+  Row sums_[4] = {};
+};
+
+// weights [K] += gain · gradient
+template <int K>
+[[gnu::always_inline]] inline void add_to_row(float* weights, const float* gradient, float gain) {
+  if constexpr (K == 1)
+    *weights += *gradient * gain;
+  else
+    Rows<K>::store(weights, Rows<K>::load(weights) + Rows<K>::load(gradient) * gain);
+}
+
 // Learner: the rows of one part, with
 //   Algorithm, K                          the algorithm it is a form of; weights in a row
 //   Learner(values, task)
 //   in_range(run, n)                      whether n more updates are within its limits
 //   equal(row, row)                       whether Python's rows are equal
 //   reset(n, run)                         n rows of zeros
-//   take(row, weights, state)             a row as in Python's arrays
+//   take(predicates, weights, rows, width)   those of its rows as in Python's arrays
 //   put(state, row)                       the state of a row for Python's arrays
 //   begin(run), end()                     around a run of updates: the RunState before and after it
-//   begin_group()                         before the documents of a group
-//   score(document, j, sums)              adds to the scores [K] of the group's j-th document
-//   update(document, j, gradient, next)   applies its gradient [K]; next will be scored soon
+//   begin_group(), end_group()            around the documents of a group
+//   score(document, sums)                 its part of the scores [K]
+//   update(document, gradient, next)      applies the gradient [K], after all of the group were
+//                                         scored, in the same order; next will be scored soon
 //   weights(row)                          [K] as stored
 //   shrink(first, out)                    [lanes] factors of stored weights, after the last run
 template <class Learner>
@@ -93,7 +125,7 @@ class DocumentTraining final : public Training {
         data_(task.data),
         state_(state),
         algorithm_(values, task, state),
-        general_(task, state.weights, algorithm_),
+        general_(values, task, state),
         learners_(size_t(task.threads), Learner(values, task)) {}
 
   Totals run(const Dataset& data, std::span<const uint32_t> order, int32_t* best) override {
@@ -116,6 +148,8 @@ class DocumentTraining final : public Training {
     *state_.run = learners_[0].end();
     return totals;
   }
+
+  size_t batch() const override { return 1; }
 
   void read(float* out) override {
     if (!loaded_) return general_.read(out);
@@ -183,10 +217,7 @@ class DocumentTraining final : public Training {
     for (size_t p = 0; p < learners_.size(); ++p) {
       const std::vector<uint32_t>& predicates = parts_->parts[p].predicates;
       learners_[p].reset(predicates.size() + 1, *state_.run);
-      if (!fresh_)
-        for (uint32_t row = 0; row < predicates.size(); ++row)
-          learners_[p].take(row, w + predicates[row] * size_t(W) + (K == 1),
-                            state_.rows[predicates[row]]);
+      if (!fresh_) learners_[p].take(predicates, w + (K == 1), state_.rows, size_t(W));
     }
     return loaded_ = true;
   }
@@ -210,10 +241,9 @@ class DocumentTraining final : public Training {
       for_each_part([&](Learner& one, const DocumentPart& part, size_t p) {
         one.begin_group();
         float* const own = sums + p * stride;
-        std::fill_n(own, documents.size() * K, 0.0f);
-        for (size_t j = 0; j < documents.size(); ++j) one.score(part[documents[j]], j, own + j * K);
+        for (size_t j = 0; j < documents.size(); ++j) one.score(part[documents[j]], own + j * K);
       });
-      if (team) team->wait();
+      if (team) team->wait(int(member));
       for (size_t j = 0; j < documents.size(); ++j) {
         const uint32_t i = documents[j],
                        next = wanted[std::min(first + group + j, wanted.size() - 1)];
@@ -223,9 +253,10 @@ class DocumentTraining final : public Training {
         totals += gradient_of(scores, data[i],
                               best && member == 0 ? best + data.sentences[i] : nullptr, gradient);
         for_each_part([&](Learner& one, const DocumentPart& part, size_t) {
-          one.update(part[i], j, gradient, part[next]);
+          one.update(part[i], gradient, part[next]);
         });
       }
+      for_each_part([](Learner& one, const DocumentPart&, size_t) { one.end_group(); });
     }
     return totals;
   }

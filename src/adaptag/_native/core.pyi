@@ -153,6 +153,7 @@ class Training:
         row_state: _Bytes,
         run_state: _Bytes,
         n: int | None,
+        threads: int,
     ) -> None: ...
     def run(
         self,
@@ -160,6 +161,8 @@ class Training:
         order: NDArray[np.uint32],
         best: NDArray[np.int32] | None = None,
     ) -> tuple[float, float, int]: ...
+    @property
+    def batch(self) -> int: ...
     def sync(self) -> None: ...
     def read(self, out: NDArray[np.float32]) -> None: ...
 

@@ -168,7 +168,8 @@ class _Run:
 
     def online(self) -> None:
         """Train with an online algorithm."""
-        trainer = Trainer(self.examples, self.algorithm, self.result.parameters)
+        threads = self.settings.threads or 1
+        trainer = Trainer(self.examples, self.algorithm, self.result.parameters, threads=threads)
         resume = self.job.resume
         if resume is not None:
             resume.restore(trainer, self.examples)
@@ -225,7 +226,7 @@ class _Run:
 
     def _finished_part(self, trainer: Trainer, done: int) -> int:
         """How many sentences of the current pass an interrupted run has finished."""
-        batch = int(trainer.parameters["batch"])
+        batch = trainer.batch
         in_a_pass = int(np.count_nonzero(np.diff(self.examples.encoded.sentences)))
         return batch * (int(trainer.run_state["step"][0]) - done * -(-in_a_pass // batch))
 
@@ -270,7 +271,7 @@ class _Run:
     ) -> tuple[float, float, float, float]:
         """Train on all sentences: sums of loss, correct labels and tokens, and the seconds."""
         size = max(1, SLICE_TOKENS * len(self.examples) // max(1, self.examples.n_tokens))
-        batch = int(trainer.parameters["batch"])
+        batch = trainer.batch
         step = -(-size // batch) * batch
         totals, seconds = np.zeros(3), 0.0
         for first in range(0, len(order), step):
