@@ -102,7 +102,7 @@ class BatchObjective {
             for (size_t i = 0; i < blocks_[b - 1].last - blocks_[b - 1].first; ++i)
               totals += before.sentences[i].totals;
         }
-        team.wait();
+        team.wait(member);
       }
     });
     return totals;
