@@ -289,7 +289,7 @@ BESIDE_PEERS = {
     "A pass of PA": f"{PER_PASS}/pa",
     "A pass of SGD": f"{PER_PASS}/sgd",
     "L-BFGS iteration, one thread": f"{PER_PASS}/lbfgs, 1 thread, beside CRFsuite",
-    "L-BFGS iteration, one thread (Wapiti)": f"{PER_PASS}/lbfgs, 1 thread, beside Wapiti",
+    "The same iteration, one thread": f"{PER_PASS}/lbfgs, 1 thread, beside Wapiti",
     "L-BFGS iteration, two threads": f"{PER_PASS}/lbfgs, 2 threads, beside Wapiti",
     "Tagging, process, one core": "conll2000/tagging, process/1 core",
     "Tagging, process, two cores": "conll2000/tagging, process/2 cores",

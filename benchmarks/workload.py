@@ -10,6 +10,7 @@ token takes where all rows lie in the cache: passes over few sentences, timed.
 
 from __future__ import annotations
 
+import itertools
 import json
 import sys
 import time
@@ -35,6 +36,9 @@ if TYPE_CHECKING:
 LINE = 64  # bytes
 SAMPLE = 1_500_000  # rows, of which the first half only fills the caches
 EXP = 15  # operations of an exponential
+CHARACTER_SCORES, BIGRAM_SCORES = 5 * 8, 4 * 8  # int16
+SLOT = 16  # bytes of an entry of the table of patterns
+DOCUMENT_ROW = 16  # bytes of a weight and its state
 LEVELS = ("L1", "L2", "L3")
 SIZES = {"L1": 32 << 10, "L2": 1 << 20, "L3": 32 << 20}  # where the system does not say
 
@@ -73,14 +77,17 @@ def once_a_sentence(e: Encoded, first_edge: int) -> Encoded:
 
 def load(task: str, path: Path) -> Data:
     state = np.dtype(list(algorithm("adf").row_state)).itemsize
-    if task == "sentiment":  # one number and one state for each feature: see adf_documents.hpp
+    if task == "sentiment":  # rows of 16 bytes in the order of first use: see adf_documents.hpp
         file = np.load(path)
         names = [name.removesuffix(" indptr") for name in file if name.endswith("train indptr")]
         offsets, ids = file[f"{names[0]} indptr"], file[f"{names[0]} indices"]
-        documents = np.arange(len(offsets))
-        encoded = Encoded(documents, offsets.astype(np.int64), ids.astype(np.uint32), None)
+        _, first, number = np.unique(ids, return_index=True, return_inverse=True)
+        rank = np.empty(len(first), np.uint32)
+        rank[np.argsort(first)] = np.arange(len(first))
+        encoded = Encoded(np.arange(len(offsets)), offsets.astype(np.int64), rank[number], None)
+        starts = DOCUMENT_ROW // 4 * np.arange(len(first) + 1)
         total = sum(len(file[f"{name} indices"]) for name in names)
-        return Data(None, encoded, 2, 1, np.arange(ids.max() + 2), state, False, total)
+        return Data(None, encoded, 2, 1, starts, 0, False, total)
     if task == "pku":
         corpus = SegmentedCorpus.read(path)
         index = CharacterIndex.build(corpus, CharacterFeatures())
@@ -138,7 +145,7 @@ def touched(data: Data, training: bool) -> Iterator[tuple[int, int, int]]:
         ids = e.predicates[e.positions[begin] : e.positions[end]]
         blocks, sizes = first_line[ids], (last_line[ids] - first_line[ids] + 1) * LINE
         visits = list(zip(blocks.tolist(), sizes.tolist(), strict=True))
-        if training:  # the state of a row lies elsewhere; rows are read, and later updated
+        if training and data.state:  # it lies elsewhere; rows are read, and later updated
             states = (-1 - ids.astype(np.int64) * data.state // LINE).tolist()
             visits = [
                 pair for row, s in zip(visits, states, strict=True) for pair in (row, (s, LINE))
@@ -152,10 +159,9 @@ def touched(data: Data, training: bool) -> Iterator[tuple[int, int, int]]:
             return
 
 
-def beyond(data: Data, training: bool) -> dict[str, float]:
+def beyond(visits: list[tuple[int, int, int]], training: bool) -> dict[str, float]:
     """Bytes and blocks per token that come from beyond each level of the cache."""
     caches = {level: Cache(cache_size(level)) for level in LEVELS}
-    visits = list(touched(data, training))
     half = len(visits) // 2
     found = dict.fromkeys(
         [f"{what} beyond {level}" for level in LEVELS for what in ("bytes", "blocks")], 0.0
@@ -210,6 +216,46 @@ def operations(data: Data, floats: float, training: bool) -> float:
     return 2 * floats + exponentials + forward_backward + 2 * floats
 
 
+def bytes_used(data: Data, floats: float, rows: float, training: bool) -> float:
+    """Bytes per token that are read and written."""
+    if not training:
+        return 4 * floats
+    if not data.state:  # a weight and its state, read and written
+        return 8 * floats
+    # A row is read for its scores, and read and written in the update; the fields of its state are
+    # read and written once, and some of them twice more.
+    return 12 * floats + 4 * data.state * rows
+
+
+def cutting(path: Path) -> dict[str, float]:
+    """What the compiled form of a segmenter reads for a character: see segment_predictor.hpp.
+
+    Its own row, the slot of the bigram that begins with it, and the bigram's row; patterns of three
+    and more characters, which are rare, are left out.
+    """
+    visits: list[tuple[int, int, int]] = []
+    numbers: dict[str, int] = {}
+    texts = SegmentedCorpus.read(path).texts()
+    tokens = 0
+    for k in np.random.default_rng(1).permutation(len(texts)):
+        text = texts[k] + "\0"
+        for here, following in itertools.pairwise(text):
+            bigram = numbers.setdefault(here + following, len(numbers))
+            slot = -1 - (bigram * 0x9E3779B1 >> 7) % (1 << 20) // (LINE // SLOT)
+            visits.append((ord(here), 2 * LINE, tokens))
+            visits.append((slot, LINE, tokens))
+            visits.append(((1 << 30) + bigram, LINE, tokens))
+            tokens += 1
+        if tokens > SAMPLE:
+            break
+    n_scores = CHARACTER_SCORES + BIGRAM_SCORES
+    return {
+        "bytes": 2 * n_scores + SLOT + 4,  # and the entry of the character
+        "operations": 2 * n_scores + 2 * 8,  # shifts and additions, and the eight transitions
+        **beyond(visits, training=False),
+    }
+
+
 def main(task: str, path: str) -> None:
     data = load(task, Path(path))
     e = data.encoded
@@ -223,14 +269,13 @@ def main(task: str, path: str) -> None:
         "weights": float(data.starts[-1]),
     }
     for name, training in (("training", True), ("decoding", False)):
-        # Training reads a row for its scores, and reads and writes it in the update; of the state
-        # it reads and writes all fields once, and some of them twice more.
-        row_bytes = 4 * floats * (3 if training else 1)
-        state_bytes = 4 * data.state * rows if training else 0
+        if task == "pku" and not training:
+            found[name] = cutting(Path(path))
+            continue
         found[name] = {
-            "bytes": row_bytes + state_bytes,
+            "bytes": bytes_used(data, floats, rows, training),
             "operations": operations(data, floats, training),
-            **beyond(data, training),
+            **beyond(list(touched(data, training)), training),
         }
     if data.examples is not None:
         found["training"]["ns in cache"] = in_cache(data)
