@@ -38,7 +38,7 @@ bench: .venv/.built
 	$(BIN)/python benchmarks/conll2000.py
 	$(BIN)/python benchmarks/scaling.py
 
-bench-all: bench .venv/.batch
+bench-all: bench .venv/.sklearn
 	$(BIN)/python benchmarks/per_pass.py
 	$(BIN)/python benchmarks/pos.py
 	$(BIN)/python benchmarks/segmentation_speed.py
@@ -79,8 +79,8 @@ clean:
 	    'import sysconfig; print(sysconfig.get_path("platlib"))')"
 	touch $@
 
-.venv/.batch: .venv/.built
-	$(BIN)/pip install --quiet --no-build-isolation --editable ".[batch,sklearn]"
+.venv/.sklearn: .venv/.built
+	$(BIN)/pip install --quiet --no-build-isolation --editable ".[sklearn]"
 	touch $@
 
 .venv/.experiments: .venv/.built
