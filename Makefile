@@ -37,15 +37,15 @@ format: .venv/.lint
 
 # One run of the benchmark suite, about fifteen minutes, appended to benchmarks/results/history.json;
 # ARGS="--only pku" measures a part. The pages show accepted runs: ARGS=--accept.
-bench: .venv/.batch .venv/.experiments
+bench: .venv/.sklearn .venv/.experiments
 	$(BIN)/python benchmarks/run.py $(ARGS)
 	$(BIN)/python benchmarks/page.py
 
 # Fails where a figure is more than a tenth worse beside its peer than in the accepted run.
-bench-check: .venv/.batch
+bench-check: .venv/.sklearn
 	$(BIN)/python benchmarks/run.py --check $(ARGS)
 
-bench-all: .venv/.batch .venv/.experiments
+bench-all: .venv/.sklearn .venv/.experiments
 	$(BIN)/python benchmarks/run.py --all $(ARGS)
 	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/pos.py
@@ -87,8 +87,8 @@ clean:
 	    'import sysconfig; print(sysconfig.get_path("platlib"))')"
 	touch $@
 
-.venv/.batch: .venv/.built
-	$(BIN)/pip install --quiet --no-build-isolation --editable ".[batch,sklearn]"
+.venv/.sklearn: .venv/.built
+	$(BIN)/pip install --quiet --no-build-isolation --editable ".[sklearn]"
 	touch $@
 
 .venv/.experiments: .venv/.built

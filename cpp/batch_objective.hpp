@@ -22,11 +22,11 @@ namespace adaptag {
 
 // Which predicates fire in a block of sentences, and at which of its tokens.
 struct BlockRows {
-  size_t first, last;             // sentences
-  std::vector<uint32_t> ids;      // [R] predicates, ascending
-  std::vector<uint32_t> ends;     // [R] into tokens
-  std::vector<uint32_t> tokens;   // [F] of the block, ascending for each predicate
-  std::vector<float> values;      // [F], or empty: all are 1
+  size_t first, last;            // sentences
+  std::vector<uint32_t> ids;     // [R] predicates, ascending
+  std::vector<uint32_t> ends;    // [R] into tokens
+  std::vector<uint32_t> tokens;  // [F] of the block, ascending for each predicate
+  std::vector<float> values;     // [F], or empty: all are 1
 };
 
 class BatchObjective {
@@ -45,6 +45,17 @@ class BatchObjective {
       blocks_.push_back({first, last, {}, {}, {}, {}});
       first = last;
     }
+    size_t n_sentences = 0, n_tokens = 0;  // of the largest blocks
+    for (const BlockRows& block : blocks_) {
+      n_sentences = std::max(n_sentences, block.last - block.first);
+      n_tokens =
+          std::max<size_t>(n_tokens, data.sentences[block.last] - data.sentences[block.first]);
+    }
+    for (BlockDeltas& one : deltas_) {
+      one.sentences.resize(n_sentences);
+      one.node.resize(n_tokens);
+      one.edge.resize(n_tokens);
+    }
   }
 
   // L(w), adding ∂L/∂w to gradient [n_weights] where there is one.
@@ -55,10 +66,9 @@ class BatchObjective {
   }
 
  private:
-  inline static size_t block_bytes = getenv("BB") ? atol(getenv("BB")) : size_t{1} << 20; //TMP
-  static constexpr int64_t block_firings = 1 << 20;
-  inline static size_t rows_at_once = getenv("RO") ? atol(getenv("RO")) : 64; //TMP
- inline static int pf = getenv("PF") ? atol(getenv("PF")) : 2; inline static int pw = getenv("PW") ? atol(getenv("PW")) : 1;
+  static constexpr size_t block_bytes = size_t{1} << 20;
+  static constexpr int64_t block_firings = 1 << 20;  // bounds the memory for sorting
+  static constexpr size_t rows_at_once = 64;
 
   // What inference has given for a sentence: the gradient of log P(gold | x).
   struct Deltas {
@@ -76,27 +86,16 @@ class BatchObjective {
   };
 
   template <int W>
-  Totals evaluate(const float* weights, float* gradient, int threads) const {
+  Totals evaluate(const float* weights, float* gradient, int threads) {
     Totals totals;
-    BlockDeltas deltas[2];
     std::vector<Counters> counters(blocks_.size());
-    for (BlockDeltas& one : deltas) {
-      size_t n_sentences = 0, n_tokens = 0;
-      for (const BlockRows& block : blocks_) {
-        n_sentences = std::max(n_sentences, block.last - block.first);
-        n_tokens = std::max(n_tokens, tokens_of(block));
-      }
-      one.sentences.resize(n_sentences);
-      one.node.resize(n_tokens);
-      one.edge.resize(n_tokens);
-    }
     in_team(threads, [&](Team& team, int member) {
       const FlushToZero flush_to_zero;
       Lattice<W> lattice(layout_);
       for (size_t b = 0; b <= blocks_.size(); ++b) {
-        if (b < blocks_.size()) infer(blocks_[b], weights, counters[b], lattice, deltas[b % 2]);
+        if (b < blocks_.size()) infer(blocks_[b], weights, counters[b], lattice, deltas_[b % 2]);
         if (b > 0) {
-          BlockDeltas& before = deltas[(b - 1) % 2];
+          const BlockDeltas& before = deltas_[(b - 1) % 2];
           if (gradient) add_rows<W>(blocks_[b - 1], counters[b - 1], before, gradient);
           if (member == 0)
             for (size_t i = 0; i < blocks_[b - 1].last - blocks_[b - 1].first; ++i)
@@ -108,10 +107,6 @@ class BatchObjective {
     return totals;
   }
 
-  size_t tokens_of(const BlockRows& block) const {
-    return data_.sentences[block.last] - data_.sentences[block.first];
-  }
-
   template <int W>
   void infer(const BlockRows& block, const float* weights, Counters& counters, Lattice<W>& lattice,
              BlockDeltas& out) const {
@@ -119,7 +114,7 @@ class BatchObjective {
     const auto take = [&] { return block.first + counters.sentence.fetch_add(1); };
     for (size_t i = take(), next; i < block.last; i = next) {
       next = take();
-      if (pw && next < block.last) prefetch(data_[next], weights);
+      if (next < block.last) prefetch(data_[next], weights);
       const Sentence s = data_[i];
       Deltas& deltas = out.sentences[i - block.first];
       deltas.totals = {};
@@ -161,7 +156,7 @@ class BatchObjective {
     for (size_t begin; (begin = counters.row.fetch_add(rows_at_once)) < n;) {
       const size_t end = std::min(begin + rows_at_once, n);
       for (size_t r = begin; r < end; ++r) {
-        prefetch_row(gradient, block.ids[std::min(r + pf, n - 1)]);
+        prefetch_row(gradient, block.ids[std::min(r + 2, n - 1)]);
         const uint32_t id = block.ids[r];
         const size_t from = r > 0 ? block.ends[r - 1] : 0, to = block.ends[r];
         const uint32_t* tokens = block.tokens.data();
@@ -210,8 +205,8 @@ class BatchObjective {
       std::memcpy(out + j + b * lanes, &v, sizeof v);
     }
   }
-  static void subtract_all(float* out, size_t n, const float* const* deltas,
-                           const uint32_t* tokens, const float* values, size_t from, size_t to) {
+  static void subtract_all(float* out, size_t n, const float* const* deltas, const uint32_t* tokens,
+                           const float* values, size_t from, size_t to) {
     size_t j = 0;
     for (; j + 64 <= n; j += 64) subtract<64>(out, j, deltas, tokens, values, from, to);
     for (; j + 16 <= n; j += 16) subtract<16>(out, j, deltas, tokens, values, from, to);
@@ -280,6 +275,7 @@ class BatchObjective {
   const Layout layout_;
   const Dataset data_;
   std::vector<BlockRows> blocks_;
+  BlockDeltas deltas_[2];  // of the block whose sentences are inferred, and of the one before it
   bool listed_ = false;
 };
 

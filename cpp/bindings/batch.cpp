@@ -33,8 +33,7 @@ class PyObjective {
       const std::lock_guard lock(mutex_);
       totals = objective_(weights.data(), gradient ? gradient->data() : nullptr, threads);
     }
-    return nb::make_tuple(totals.loss, totals.expected_correct, totals.tokens,
-                          totals.in_log_space);
+    return nb::make_tuple(totals.loss, totals.expected_correct, totals.tokens, totals.in_log_space);
   }
 
  private:

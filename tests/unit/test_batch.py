@@ -139,6 +139,18 @@ def test_threads_change_no_bit(minimise, penalty, kind):
         assert runs[threads][1] == runs[1][1]
 
 
+@pytest.mark.parametrize("penalty", [{"l1": 0.0}, {"l1": 1e-6}])
+def test_separable_data_without_a_prior_stay_finite(penalty):
+    """The optimum lies at infinity."""
+    problem = random_problem(3, 3, n_sentences=2)
+    history = History()
+    found = run(owlqn, problem, sigma=math.inf, **penalty, after=history, passes=200, tolerance=0)
+    assert np.isfinite(found).all()
+    assert np.isfinite(history.values).all()
+    assert (np.diff(history.values) <= 1e-7 * np.abs(history.values[1:])).all()
+    assert history.values[-1] == pytest.approx(math.log(3), abs=1e-3)  # of a token without features
+
+
 def test_l1_makes_zeros():
     problem = random_problem(4, 3, n_sentences=10)
     best = minimum(problem, l1=1.0)

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from adaptag._native import core, cores
 from adaptag.errors import ParameterError
 from adaptag.training.arrays import aligned_zeros
@@ -19,6 +17,7 @@ from adaptag.training.line_search import CURVATURE, Trial, backtracking_search, 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from adaptag.dataset.encoded import Examples

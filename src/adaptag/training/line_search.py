@@ -20,6 +20,7 @@ SUFFICIENT = 1e-4  # Armijo's condition: the part of the slope's promise that a 
 CURVATURE = 0.9  # Wolfe's condition: the part of the slope that may be left after the step
 TRIALS = 20  # step lengths after which a search gives up
 NOISE = 1e-7  # rounding errors of the objective, relative
+VANISHING = 1e-4  # the part of the rounding errors at which a promised decrease is nothing
 FARTHEST = 10.0  # the largest factor between two trials
 CLOSEST = 0.1  # the part of the interval that a trial keeps away from its ends
 
@@ -39,8 +40,9 @@ def wolfe_search(
     """Find a step that satisfies the weak Wolfe conditions, or None.
 
     Steps lengthen until an interval must hold a good one; it is narrowed by cubic interpolation.
-    Where rounding errors hide a decrease, the slope decides: it must have fallen by twice
-    ``SUFFICIENT`` at least (the approximate Wolfe conditions of Hager and Zhang 2005).
+    Where a difference of values is within rounding errors, the slope decides: for a parabola, the
+    decrease is sufficient if the slope has not become steeper than 1 − 2 · ``SUFFICIENT`` of what
+    it was (the approximate Wolfe conditions of Hager and Zhang 2005).
 
     Args:
         evaluate: The objective at a step length.
@@ -50,18 +52,17 @@ def wolfe_search(
     noise = NOISE * abs(start.value)
 
     def too_far(trial: Trial) -> bool:
-        if trial.value <= start.value + SUFFICIENT * trial.step * start.slope:
-            return False
-        decreasing = trial.slope <= (2 * SUFFICIENT - 1) * start.slope
-        return not (trial.value <= start.value + noise and decreasing)
+        if abs(trial.value - start.value) <= noise:
+            return not trial.slope <= (2 * SUFFICIENT - 1) * start.slope
+        return not trial.value <= start.value + SUFFICIENT * trial.step * start.slope
 
     low, high, step = start, None, 1.0
     for _ in range(TRIALS):
         trial = evaluate(step)
         if too_far(trial):
             high = trial
-            if -step * start.slope < noise / 100 and math.isfinite(trial.value):
-                break  # what the slope promises is rounding
+            if -step * start.slope < VANISHING * noise and math.isfinite(trial.value):
+                break
         elif trial.slope < curvature * start.slope:
             low = trial
         else:
