@@ -244,3 +244,102 @@ class Cuts:
         """The share of all cuts that hold a word."""
         holds = np.array([word in words for words in self.all])
         return float(np.exp(log_sum(self.scores[holds]) - log_sum(self.scores)))
+
+
+# ---- compiled predictors ------------------------------------------------------------------------
+
+NONE = 0xFFFFFFFF
+SPACE = 1 << 31
+
+
+class Predictor:
+    """The tables of a predictor, read back as patterns; integers, so scores are exact.
+
+    ``segment_predictor.hpp`` says which positions a pattern adds to, and what transitions are.
+    """
+
+    def __init__(self, tables: Mapping[str, np.ndarray], outside: int, tags: str) -> None:
+        self.tags = tags
+        self.rows = tables["rows"].astype(np.int64)
+        self.constants = tables["constant_rows"].astype(np.int64)
+        self.entry = tables["entries"][tables["pages"]].reshape(-1)
+        self.outside = outside
+        shifts = np.zeros(len(tables["character_rows"]), np.int64)
+        for entry in {*self.entry[self.entry < SPACE].tolist(), outside}:
+            shifts[entry & 0xFFFFFF] = entry >> 24
+        self.characters = tables["character_rows"].astype(np.int64) << shifts[:, None, None]
+        self.patterns = {}  # numbers of characters → [positions, 8]
+        slots = tables["slots"].tolist()
+        for parent, last, row, _ in slots:
+            if parent == NONE or row == NONE:
+                continue
+            numbers = [last]
+            while parent >= len(self.characters):
+                parent, before, _, _ = slots[parent - len(self.characters)]
+                numbers.append(before)
+            key = (parent, *reversed(numbers))
+            n = max(len(key), 4) if len(key) == 2 else len(key)
+            self.patterns[key] = self.rows[row >> 4 :][:n] << (row & 15)
+
+    def scores(self, text: str, how: str) -> np.ndarray:
+        """[T, 8]: the sum of all rows that add to a position of a text without white space."""
+        n = len(text)
+        folded = fold(text, how)
+        codes = [ord(c) for c in text]
+        inside = [int(self.entry[code]) & 0xFFFFFF for code in codes]
+        o = self.outside & 0xFFFFFF
+        numbers = [o, o, *inside, o, o]
+        total = np.tile(self.constants[0], (n, 1))
+
+        def add(first: int, rows: np.ndarray) -> None:
+            for k, row in enumerate(rows):
+                if 0 <= first + k < n:
+                    total[first + k] += row
+
+        for j in range(-2, n + 2):
+            add(j - 2, self.characters[numbers[j + 2]])
+            for length in range(2, n + 4 - (j + 2) + 1):
+                key = tuple(numbers[j + 2 : j + 2 + length])
+                if key in self.patterns:
+                    add(j - (length == 2), self.patterns[key])
+        for j in range(n):
+            if folded[j : j + 2] == folded[j] * 2:
+                add(j - 1, self.constants[1:5])
+            if j + 2 < n and folded[j] == folded[j + 2]:
+                add(j - 1, self.constants[5:10])
+        return total
+
+    def path_score(self, scores: np.ndarray, words: Sequence[Span]) -> int:
+        """The score of a way to cut."""
+        roles = [self._role(k, b - a) for a, b in words for k in range(b - a)]
+        total = int(scores[0, 0]) if roles[0] == "S" else 0
+        for t in range(1, len(roles)):
+            total += self._transition(scores[t], roles[t - 1], roles[t])
+        return total
+
+    def best_score(self, scores: np.ndarray) -> int:
+        """The score of the best way to cut."""
+        four = self.tags != "bie"
+        after = {"B": "IE", "I": "IE", "E": "BS" if four else "B", "S": "BS"}
+        if not four:
+            after["B"] = "BIE"  # a word of one character
+        best = {"B": 0, **({"S": int(scores[0, 0])} if four else {})}
+        for row in scores[1:]:
+            step: dict[str, int] = {}
+            for role, score in best.items():
+                for to in after[role]:
+                    value = score + self._transition(row, role, to)
+                    step[to] = max(step.get(to, value), value)
+            best = step
+        return max(score for role, score in best.items() if role in ("E", "S" if four else "B"))
+
+    def _role(self, k: int, length: int) -> str:
+        if length == 1:
+            return "B" if self.tags == "bie" else "S"
+        return "B" if k == 0 else "E" if k == length - 1 else "I"
+
+    def _transition(self, row: np.ndarray, before: str, role: str) -> int:
+        if before == "B" and role == "B":  # with three tags
+            before = "S"
+        k = ["EB", "SB", "BI", "II", "BE", "IE", "ES", "SS"].index(before + role)
+        return int(row[k]) if k else 0

@@ -55,8 +55,10 @@ def segmenter(trained):
     return Segmenter.from_model(trained.model_, tags=trained.tags)
 
 
-def random_segmenter(seed, tags="bie", *, scale=1.0, **features):
+def random_segmenter(seed, tags="bie", *, scale=1.0, rare=(), **features):
+    """A segmenter with random weights; ``rare`` holds the lengths of words without features."""
     train = without_empty(random_sentences(seed, LETTERS, n=20, longest=4))
+    train += [[random_text([seed, length], length)] for length in rare]
     given = {"fold": "none", "word_cutoff": 1} | features
     index = CharacterIndex.build(SegmentedCorpus.from_sentences(train), characters(**given))
     layout = LinearChain(tag_names(tags), index, np.zeros(0, np.float32)).layout

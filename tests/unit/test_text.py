@@ -143,7 +143,7 @@ def test_standard_input(monkeypatch):
 
 def test_a_pipe_is_read_as_it_comes(monkeypatch):
     out, into = os.pipe()
-    with open(out, encoding="utf-8") as stdin, open(into, "wb", buffering=0) as writer:
+    with os.fdopen(out, encoding="utf-8") as stdin, os.fdopen(into, "wb", 0) as writer:
         monkeypatch.setattr(sys, "stdin", stdin)
         parts = text_parts("-")
         for text in ("我\n", "们\n在", "这\n"):
