@@ -104,6 +104,14 @@ class SegmentIndex {
     }
   }
 
+  // The predicate that always fires, and those of items.
+  uint32_t always() const { return n_node_; }
+  uint32_t predicate(Block block, uint32_t item, uint32_t place) const {
+    const uint32_t size = predicates_of[block], rich = rich_[block];
+    return item < rich ? both_[block] + item * size + place
+                       : node_[block] + (item - rich) * size + place;
+  }
+
   // What a predicate is: its block (5: it always fires), its item, and which of the item's it is.
   struct Name {
     int block;

@@ -1,224 +1,252 @@
 // Text → words: the best labels of its characters, and how probable each word is.
 #pragma once
 
-#include <optional>
-
 #include "characters.hpp"
-#include "lattice.hpp"
-#include "segment_index.hpp"
+#include "extra_words.hpp"
+#include "word_probabilities.hpp"
 
 namespace adaptag {
 
-// The label of each place in a word. With three labels a word of one character has
-// the label of a beginning.
-struct WordTags {
-  int begin, inside, end, single;
-
-  bool starts(int y) const { return y == begin || y == single; }
-  int at(int k, int length) const {
-    return length == 1 ? single : k == 0 ? begin : k + 1 == length ? end : inside;
-  }
-  bool legal(int from, int to) const {
-    return starts(to) ? from == end || from == single : from == begin || from == inside;
-  }
-};
-
-// Words that training did not see. The weight of each is added to the scores of its labels at every
-// character; infinity forces the word wherever it occurs.
-struct ExtraWords {
-  Lexicon lexicon;
-  std::vector<float> weights;  // by number
-  size_t size = 0;             // words that are not erased
-
-  void insert(std::span<const uint32_t> symbols, float weight) {
-    const auto next = uint32_t(weights.size());
-    const uint32_t word = lexicon.insert(symbols, next);
-    if (word == next) {
-      weights.push_back(weight);
-      ++size;
-    } else {
-      weights[word] = weight;
-    }
-  }
-  bool erase(std::span<const uint32_t> symbols) {
-    if (lexicon.find(symbols) == Lexicon::none) return false;
-    lexicon.erase(symbols);
-    --size;
-    return true;
-  }
-};
-
-template <int W>
+// Roles: the number of tags, 3 or 4. The predictor's rows hold values of one type.
+template <class Value, int Roles>
 class Segmenter {
  public:
-  Segmenter(const Layout& layout, const float* weights, const SegmentIndex& index,
-            const WordTags& tags, Folding folding, std::span<const ExtraWords* const> extra)
-      : layout_(layout),
-        weights_(weights),
-        index_(index),
-        tags_(tags),
+  Segmenter(const SegmentPredictor<Value>& predictor, Folding folding)
+      : predictor_(predictor),
         folding_(folding),
-        lattice_(layout) {
-    for (const ExtraWords* words : extra)
-      if (words->size > 0) extra_.push_back(words);
+        overhang_(std::max(5, predictor.longest() + 1)),
+        scores_(4 + block + overhang_) {}
+
+  // Words of the user's own, which must stay while texts are cut; or null.
+  void set_extra_words(const ExtraWords* extra) {
+    extra_ = extra && extra->size > 0 ? extra : nullptr;
   }
 
   // Marks where the words of a text begin, runs of white space being words too, and where wanted
   // gives each word's probability at its first character.
-  void cut(std::span<const uint32_t> text, uint8_t* starts, float* probabilities) {
+  template <class Code>
+  void cut(std::span<const Code> text, uint8_t* starts, float* probabilities) {
     const size_t n = text.size();
+    entries_.resize(n + 4);
+    if (extra_) symbols_.resize(n);
     for (size_t t = 0; t < n;) {
-      const bool space = is_space(text[t]);
-      size_t end = t + 1;
-      while (end < n && is_space(text[end]) == space) ++end;
-      std::fill(starts + t, starts + end, uint8_t(0));
-      if (space) {
+      uint32_t entry = predictor_.entry(text[t]);
+      size_t stop = t;
+      if (entry & space_flag) {
+        while (++stop < n && (predictor_.entry(text[stop]) & space_flag)) starts[stop] = 0;
         starts[t] = 1;
         if (probabilities) probabilities[t] = 1.0f;
       } else {
-        symbols_.resize(end - t);
-        for (size_t k = t; k < end; ++k) symbols_[k - t] = fold(text[k], folding_);
-        cut_sentence(starts + t, probabilities ? probabilities + t : nullptr);
+        uint32_t* out = entries_.data() + 2;
+        do {
+          // A character that no pattern has is told from others by its symbol.
+          *out++ = entry != 0 ? entry : predictor_.n_characters() + fold(text[stop], folding_);
+        } while (++stop < n && !((entry = predictor_.entry(text[stop])) & space_flag));
+        if (extra_)
+          for (size_t k = t; k < stop; ++k) symbols_[k - t] = fold(text[k], folding_);
+        cut_sentence(int64_t(stop - t), starts + t, probabilities ? probabilities + t : nullptr);
       }
-      t = end;
+      t = stop;
     }
   }
 
  private:
-  // A long sentence is cut in windows. Each is decoded with a margin on both sides that is not
-  // used; the next one begins with the last word that began in the used part.
-  static constexpr int window = 4096, margin = 128, context = 16;
+  static constexpr int block = 256;  // positions scored at a time
+  static constexpr int64_t impossible = -(int64_t{1} << 60);
+  // Bit r of a position's choice says which of the two roles before r it was.
+  static constexpr auto& before = roles_before<Roles>;
+  static constexpr int S = single_role<Roles>;
 
-  void cut_sentence(uint8_t* starts, float* probabilities) {
-    const int n = int(symbols_.size());
-    bool begins = true;  // whether a word begins with the window
-    for (int first = 0; first < n;) {
-      const int from = std::max(0, first - margin);
-      const int to = n - first <= window + margin ? n : first + window + margin;
-      decode(from, first, to);
-      int next = to;
-      if (to < n) {
-        next = first + window;
-        while (next > first && !tags_.starts(labels_[next - from])) --next;
+  void cut_sentence(int64_t length, uint8_t* starts, float* probabilities) {
+    T_ = length;
+    entries_[0] = entries_[1] = entries_[T_ + 2] = entries_[T_ + 3] = predictor_.outside();
+    choices_.resize(T_);
+    keep_scores_ = probabilities != nullptr;
+    if (keep_scores_) {
+      kept_.scores.resize(T_);
+      kept_.ruled_out.assign(T_, 0);
+      kept_.exponent = predictor_.exponent();
+    }
+    if (extra_) extra_scores_.begin(*extra_, predictor_.exponent(), Roles, block);
+    int64_t delta[4] = {impossible, impossible, 0, impossible};  // as if a word had ended
+    std::fill_n(scores_.begin(), std::min<size_t>(scores_.size(), T_ + 8), predictor_.constant(0));
+    int64_t next = -2;  // the first pattern that is not scored yet begins here
+    for (int64_t first = 0; first < T_; first += block) {
+      const int64_t last = std::min(T_, first + block);
+      add_patterns(next, last + 2, first);
+      next = last + 2;
+      Scores* at = scores_.data() + 4;
+      if (first == 0) at[0][6] = at[0][0];
+      for (int64_t k = 0; k < last - first; ++k) at[k][0] = 0;
+      if (extra_) {
+        extra_scores_.add({symbols_.data(), size_t(T_)}, first, last);
+        advance_with_extra_words(first, last, delta);
+        extra_scores_.move(last - first);
+      } else {
+        advance(first, last, delta);
       }
-      const bool broken = next == first;  // one word all through the window
-      if (broken) next = first + window;
-      for (int t = first; t < next; ++t) starts[t] = tags_.starts(labels_[t - from]);
-      starts[first] = begins;
-      if (probabilities) fill_probabilities(from, first, next, starts, probabilities);
-      begins = !broken;
-      first = next;
-    }
-  }
-
-  // Finds the best labels of the characters from `from` to `to`. Those before `decided` are cut
-  // already and serve as context only.
-  void decode(int from, int decided, int to) {
-    const int first = std::max(0, from - context);
-    const int last = int(std::min(symbols_.size(), size_t(to) + context));
-    scratch_.predicates.clear();
-    scratch_.offsets.assign(1, 0);
-    index_.encode({symbols_.data() + first, size_t(last - first)}, scratch_);
-    for (const uint32_t id : scratch_.predicates) __builtin_prefetch(weights_ + layout_.row(id));
-    lattice_.score({to - from, scratch_.offsets.data() + from - first, scratch_.predicates.data(),
-                    nullptr, nullptr},
-                   weights_, unscaled);
-    for (const ExtraWords* extra : extra_) add_extra_words(*extra, from, decided, to);
-    constrain(from == 0, size_t(to) == symbols_.size());
-    labels_.resize(to - from);
-    lattice_.viterbi(labels_.data());
-  }
-
-  void constrain(bool begins, bool ends) {
-    const int Y = layout_.n_labels, w = lattice_.width();
-    for (int m = 0; m < lattice_.n_matrices(); ++m)
-      for (int i = 0; i < Y; ++i)
-        for (int j = 0; j < Y; ++j)
-          if (!tags_.legal(i, j)) lattice_.edge_matrix(m)[i * w + j] = forbidden;
-    float* last = lattice_.node.data() + size_t(lattice_.length - 1) * w;
-    for (int y = 0; y < Y; ++y) {
-      if (begins && !tags_.starts(y)) lattice_.node[y] = forbidden;
-      if (ends && y != tags_.end && y != tags_.single) last[y] = forbidden;
-    }
-  }
-
-  void add_extra_words(const ExtraWords& extra, int from, int decided, int to) {
-    const int w = lattice_.width();
-    int forced_end = decided;  // the end of the last word that is forced
-    for (int t = from; t < to; ++t) {
-      int forced = 0;
-      uint32_t node = Lexicon::root;
-      for (int length = 1; t + length <= to; ++length) {
-        node = extra.lexicon.step(node, symbols_[t + length - 1]);
-        if (node == Lexicon::none) break;
-        const uint32_t word = extra.lexicon.word(node);
-        if (word == Lexicon::none) continue;
-        const float weight = extra.weights[word];
-        if (weight == std::numeric_limits<float>::infinity())
-          forced = length;
-        else
-          add_word_score(t - from, length, weight);
+      if (keep_scores_) std::copy(at, at + (last - first), kept_.scores.begin() + first);
+      if (last < T_) {
+        std::copy(at + block, scores_.data() + scores_.size(), at);
+        std::fill(at + overhang_, scores_.data() + scores_.size(), predictor_.constant(0));
       }
-      if (forced == 0 || t < forced_end) continue;
-      forced_end = t + forced;
-      for (int k = 0; k < forced; ++k)
-        for (int y = 0; y < layout_.n_labels; ++y)
-          if (y != tags_.at(k, forced)) lattice_.node[size_t(t + k - from) * w + y] = forbidden;
-      // With three labels, that of a single character does not say where its word ends.
-      if (forced_end < to)
-        for (int y = 0; y < layout_.n_labels; ++y)
-          if (!tags_.starts(y)) lattice_.node[size_t(forced_end - from) * w + y] = forbidden;
+    }
+    mark_starts(delta[end] >= delta[S] ? end : S, starts);
+    if (probabilities) probabilities_.fill(kept_, starts, probabilities);
+  }
+
+  // Adds the rows of the patterns that begin at from … to − 1; scores_[4] is position `first`. What
+  // is looked up next is fetched meanwhile: first all patterns of two characters, then those of
+  // three that may be there, and so on.
+  void add_patterns(int64_t from, int64_t to, int64_t first) {
+    const uint32_t* const entries = entries_.data() + 2;
+    const uint32_t n_characters = predictor_.n_characters();
+    const auto number = [&](int64_t j) { return entries[j] & character_mask; };
+    const int64_t bigrams_end = std::min(to, T_ + 1);
+    Scores* const scores = scores_.data() + 4 - first;
+    for (int64_t j = from; j < bigrams_end; ++j) predictor_.prefetch_slot(number(j), number(j + 1));
+    uint32_t rows[block + 4];
+    Prefix prefixes[block + 4];
+    int n_prefixes = 0;
+    for (int64_t j = from; j < bigrams_end; ++j) {
+      rows[j - from] = no_pattern;
+      if (std::max(number(j), number(j + 1)) >= n_characters) continue;
+      const uint32_t slot = predictor_.find(number(j), number(j + 1));
+      if (slot == no_pattern) continue;
+      rows[j - from] = predictor_.prefetch_row(slot);
+      if (may_go_on(slot, j, 2)) prefixes[n_prefixes++] = {j, slot};
+    }
+    find_longer_patterns(prefixes, n_prefixes);
+    for (int64_t j = from; j < to; ++j)
+      if (number(j) < n_characters) predictor_.add_character(entries[j], scores + j - 2);
+    for (int64_t j = from; j < bigrams_end; ++j)
+      if (rows[j - from] != no_pattern) predictor_.add_bigram(rows[j - from], scores + j - 1);
+    for (const Found& found : found_)
+      predictor_.add_pattern(found.row, found.length, scores + found.position);
+    add_repetitions(std::max<int64_t>(from, 0), std::min(to, T_), scores);
+  }
+
+  // Patterns that were found: where they begin, and what is known of them.
+  struct Prefix {
+    int64_t position;
+    uint32_t slot;
+  };
+  struct Found {
+    int64_t position;
+    uint32_t row;
+    int length;
+  };
+
+  // Whether a longer pattern may begin like this one, of n characters at j. If so, its slot is
+  // fetched.
+  bool may_go_on(uint32_t slot, int64_t j, int64_t n) const {
+    if (j + n >= T_) return false;
+    const uint32_t next = entries_[2 + j + n] & character_mask;
+    if (!predictor_.may_follow(slot, next)) return false;
+    predictor_.prefetch_child(slot, next);
+    return true;
+  }
+
+  // Fills found_ with the patterns that are longer than the n_prefixes ones of two characters.
+  void find_longer_patterns(Prefix* prefixes, int n_prefixes) {
+    found_.clear();
+    for (int length = 3; n_prefixes > 0; ++length) {
+      int n_left = 0;
+      for (int k = 0; k < n_prefixes; ++k) {
+        const int64_t j = prefixes[k].position;
+        const uint32_t slot =
+            predictor_.find_child(prefixes[k].slot, entries_[j + length + 1] & character_mask);
+        if (slot == no_pattern) continue;
+        const uint32_t row = predictor_.prefetch_row(slot);
+        if (row != no_pattern) found_.push_back({j, row, length});
+        if (may_go_on(slot, j, length)) prefixes[n_left++] = {j, slot};
+      }
+      n_prefixes = n_left;
     }
   }
 
-  // Adds a weight to the labels of a word. With three labels a word of one character has none of
-  // its own: the weight is shared with a word that begins behind it.
-  void add_word_score(int t, int length, float weight) {
-    const auto add = [&](int at, int y, float x) {
-      if (at < lattice_.length) lattice_.node[size_t(at) * lattice_.width() + y] += x;
-    };
-    if (length == 1 && tags_.single == tags_.begin) {
-      add(t, tags_.begin, weight / 2);
-      add(t + 1, tags_.begin, weight / 2);
-    } else {
-      for (int k = 0; k < length; ++k) add(t + k, tags_.at(k, length), weight);
+  void add_repetitions(int64_t from, int64_t to, Scores* scores) const {
+    const uint32_t* const entries = entries_.data() + 2;
+    for (int64_t j = from; j < to; ++j) {
+      if (entries[j] == entries[j + 1])
+        for (int k = 0; k < 4; ++k) scores[j - 1 + k] += predictor_.constant(1 + k);
+      if (entries[j] == entries[j + 2])
+        for (int k = 0; k < 5; ++k) scores[j - 1 + k] += predictor_.constant(5 + k);
     }
   }
 
-  // P(word) = P(its first label) Π P(label | label before) · Σ P(a label that begins a word | last)
-  void fill_probabilities(int from, int first, int next, const uint8_t* starts,
-                          float* probabilities) {
-    lattice_.expectations();
-    for (int t = first; t < next; ++t) {
-      if (!starts[t]) continue;
-      int end = t + 1;
-      while (end < next && !starts[end]) ++end;
-      probabilities[t] = float(word_probability(t - from, end - from));
+  // Viterbi over some positions:  δ_t[r] = max over the roles q before r of δ_{t−1}[q] + score.
+  void advance(int64_t first, int64_t last, int64_t* delta) {
+    const Scores* s = scores_.data() + 4;
+    int64_t B = delta[begin], I = delta[inside], E = delta[end], X = delta[single];
+    for (int64_t t = first; t < last; ++t, ++s) {
+      const int64_t one = Roles == 4 ? X : B;  // a word of one character was before
+      const auto& v = *s;
+      const int64_t to_b[2] = {E, one + v[1]}, to_i[2] = {B + v[2], I + v[3]},
+                    to_e[2] = {B + v[4], I + v[5]};
+      uint8_t choice = uint8_t(to_b[1] > to_b[0]) | uint8_t(to_i[1] > to_i[0]) << 1 |
+                       uint8_t(to_e[1] > to_e[0]) << 2;
+      if constexpr (Roles == 4) {
+        const int64_t to_s[2] = {E + v[6], X + v[7]};
+        choice |= uint8_t(to_s[1] > to_s[0]) << 3;
+        X = std::max(to_s[0], to_s[1]);
+      }
+      B = std::max(to_b[0], to_b[1]);
+      I = std::max(to_i[0], to_i[1]);
+      E = std::max(to_e[0], to_e[1]);
+      choices_[t] = choice;
+    }
+    delta[begin] = B, delta[inside] = I, delta[end] = E, delta[single] = X;
+  }
+
+  // Likewise, one position at a time, where words of the user's own may rule out roles.
+  void advance_with_extra_words(int64_t first, int64_t last, int64_t* delta) {
+    for (int64_t t = first; t < last; ++t) {
+      Scores& s = scores_[4 + t - first];
+      const ExtraScores::Position& extra = extra_scores_[t - first];
+      int64_t next[4] = {impossible, impossible, impossible, impossible};
+      uint8_t choice = 0;
+      for (int r = 0; r < Roles; ++r) {
+        s[2 * r] += extra.score[r];
+        s[2 * r + 1] += extra.score[r];
+        const int64_t a = delta[before[r][0]] + s[2 * r], b = delta[before[r][1]] + s[2 * r + 1];
+        choice |= uint8_t(b > a) << r;
+        if (!(extra.ruled_out >> r & 1)) next[r] = std::max(a, b);
+      }
+      std::copy(next, next + 4, delta);
+      choices_[t] = choice;
+      if (keep_scores_) kept_.ruled_out[t] = extra.ruled_out;
     }
   }
 
-  double word_probability(int first, int end) const {
-    double p = lattice_.probability(first, labels_[first]);
-    for (int t = first + 1; t < end && p > 0; ++t)
-      p *= lattice_.transition(t, labels_[t - 1], labels_[t]) /
-           lattice_.probability(t - 1, labels_[t - 1]);
-    if (end == lattice_.length || p <= 0) return std::clamp(p, 0.0, 1.0);
-    double ends = lattice_.transition(end, labels_[end - 1], tags_.begin);
-    if (tags_.single != tags_.begin)
-      ends += lattice_.transition(end, labels_[end - 1], tags_.single);
-    return std::clamp(p * ends / lattice_.probability(end - 1, labels_[end - 1]), 0.0, 1.0);
+  void mark_starts(int role, uint8_t* starts) const {
+    static constexpr auto previous = [] {  // [role][choice] → the role before
+      std::array<uint8_t, 64> out{};
+      for (int r = 0; r < 4; ++r)
+        for (int c = 0; c < 16; ++c) out[r * 16 + c] = uint8_t(before[r][c >> r & 1] * 16);
+      return out;
+    }();
+    uint32_t at = uint32_t(role) * 16;
+    for (int64_t t = T_ - 1; t >= 0; --t) {
+      starts[t] = at == begin * 16 || at == single * 16;
+      at = previous[at + choices_[t]];
+    }
   }
 
-  const Layout layout_;
-  const float* const weights_;
-  const SegmentIndex& index_;
-  const WordTags tags_;
+  const SegmentPredictor<Value>& predictor_;
   const Folding folding_;
-  std::vector<const ExtraWords*> extra_;
-  Lattice<W> lattice_;
-  SegmentIndex::Scratch scratch_;
-  std::vector<uint32_t> symbols_;  // of the sentence
-  std::vector<int32_t> labels_;    // of the window
+  const ExtraWords* extra_ = nullptr;
+  const int overhang_;             // positions behind a block that its patterns add to
+  std::vector<Scores> scores_;     // [4 + block + overhang]: from 4 positions before the block on
+  std::vector<uint32_t> entries_;  // [2 + T + 2] of the sentence's characters
+  std::vector<uint32_t> symbols_;  // [T] where there are extra words
+  std::vector<Found> found_;       // patterns of three characters and more of the block
+  std::vector<uint8_t> choices_;   // [T] which role is the best before each role
+  ExtraScores extra_scores_;
+  int64_t T_ = 0;
+  bool keep_scores_ = false;
+  KeptScores kept_;
+  WordProbabilities<Roles> probabilities_;
 };
 
 }  // namespace adaptag

@@ -29,8 +29,7 @@ void bind_lexicon(nb::module_& m) {
   nb::class_<PyLexicon>(m, "Lexicon")
       .def(nb::init<const std::string&>(), "fold"_a)
       .def("add", &PyLexicon::add, "words"_a.none(), "weights"_a.noconvert())
-      .def("add_symbols", &PyLexicon::add_symbols, "symbols"_a.noconvert(), "offsets"_a.noconvert(),
-           "first"_a, "shortest"_a, "weight"_a)
+      .def("add_symbols", &PyLexicon::add_symbols, "symbols"_a.noconvert(), "offsets"_a.noconvert())
       .def("remove", &PyLexicon::remove, "words"_a.none())
       .def("unknown", &PyLexicon::unknown, "texts"_a, "starts"_a.noconvert())
       .def("__contains__", &PyLexicon::contains, "word"_a)

@@ -4,7 +4,8 @@
 #include <atomic>
 #include <memory>
 
-#include "../segmenter.hpp"
+#include "../characters.hpp"
+#include "../extra_words.hpp"
 #include "python_data.hpp"
 
 namespace adaptag {
@@ -41,16 +42,13 @@ class PyLexicon {
     fold_word(word);
     return words_->lexicon.find(symbols_) != Lexicon::none;
   }
-  // Adds words of a model, whose symbols are folded already: from number `first` on, those of at
-  // least `shortest` characters.
-  void add_symbols(In<uint32_t> symbols, In<uint32_t> offsets, size_t first, size_t shortest,
-                   float weight) {
-    for (size_t v = first; v + 1 < offsets.size(); ++v) {
+  // Adds words of a model, whose symbols are folded already.
+  void add_symbols(In<uint32_t> symbols, In<uint32_t> offsets) {
+    for (size_t v = 0; v + 1 < offsets.size(); ++v) {
       const uint32_t begin = offsets.data()[v], end = offsets.data()[v + 1];
       if (begin > end || end > symbols.size())
         throw std::invalid_argument("a word lies outside the symbols");
-      if (end - begin >= shortest)
-        own_words().insert({symbols.data() + begin, end - begin}, weight);
+      if (begin < end) own_words().insert({symbols.data() + begin, end - begin}, 0.0f);
     }
   }
   // The first characters of words that the lexicon does not have, white space left out, in the

@@ -1,11 +1,9 @@
-// Word segmentation: reading of segmented text, the index of its features, cutting of texts.
+// Word segmentation: reading of segmented text, the index of its features, its predictor.
 #include <nanobind/stl/array.h>
 #include <nanobind/stl/string.h>
 
-#include <atomic>
-
-#include "../parallel.hpp"
 #include "../segment_builder.hpp"
+#include "../segment_packer.hpp"
 #include "../text.hpp"
 #include "../transforms.hpp"
 #include "lexicon.hpp"
@@ -114,8 +112,20 @@ struct PySegmentIndex {
   PySegmentIndex(In<uint32_t> characters, In<uint32_t, 2> bigrams, In<uint32_t> word_symbols,
                  In<uint32_t> word_offsets, In<uint32_t, 2> word_bigrams, uint32_t n_unigrams,
                  uint32_t n_parts, std::array<uint32_t, 5> n_rich)
-      : index({span(characters), span(bigrams), span(word_symbols), span(word_offsets),
-               span(word_bigrams), n_unigrams, n_parts, n_rich}) {}
+      : characters(characters),
+        bigrams(bigrams),
+        word_symbols(word_symbols),
+        word_offsets(word_offsets),
+        word_bigrams(word_bigrams),
+        tables{span(characters),
+               span(bigrams),
+               span(word_symbols),
+               span(word_offsets),
+               span(word_bigrams),
+               n_unigrams,
+               n_parts,
+               n_rich},
+        index(tables) {}
 
   nb::tuple encode(In<uint32_t> symbols, In<int64_t> sentences) const {
     check_symbols(span(symbols), span(sentences));
@@ -137,108 +147,60 @@ struct PySegmentIndex {
     return nb::make_tuple(name.block, name.item, name.place);
   }
 
+  In<uint32_t> characters;  // the arrays that the tables are views of
+  In<uint32_t, 2> bigrams;
+  In<uint32_t> word_symbols, word_offsets;
+  In<uint32_t, 2> word_bigrams;
+  SegmentTables tables;
   SegmentIndex index;
 };
 
-class PySegmenter {
+class PySegmentPatterns {
  public:
-  PySegmenter(const Layout& layout, In<float> weights, const PySegmentIndex* index,
-              std::array<int, 4> tags, const std::string& fold, const PyLexicon* rare)
-      : layout_(layout),
-        weights_(weights),
-        index_(index->index),
-        tags_{tags[0], tags[1], tags[2], tags[3]},
-        folding_(parse_folding(fold)),
-        rare_(rare->snapshot()) {
-    if (weights.size() != layout.n_weights() || layout.n_node != index_.n_node() ||
-        layout.n_both != index_.n_both() || layout.n_edge != 0)
+  PySegmentPatterns(const PySegmentIndex* index, const Layout& layout, In<float> weights,
+                    std::array<int, 4> tags, size_t rare_first, float rare_weight, int threads) {
+    if (weights.size() != layout.n_weights() || layout.n_node != index->index.n_node() ||
+        layout.n_both != index->index.n_both() || layout.n_edge != 0)
       throw std::invalid_argument("the weights do not fit the tables of the segmenter");
-    if (layout.width != width)
+    if (layout.n_labels > 4)
       throw std::invalid_argument(std::to_string(layout.n_labels) + " tags; allowed: at most 4");
     for (const int y : tags)
       if (y < 0 || y >= layout.n_labels) throw std::invalid_argument("a tag is out of range");
+    if (threads < 1) throw std::invalid_argument("threads: at least 1 is needed");
+    nb::gil_scoped_release release;
+    patterns_.emplace(index->tables, index->index, layout, weights.data(),
+                      WordTags{tags[0], tags[1], tags[2], tags[3]},
+                      RareWords{rare_first, rare_weight}, threads);
   }
 
-  // The words of each text.
-  nb::list cut(nb::handle texts, const PyLexicon* extra, int threads) const {
-    const nb::tuple fixed(nb::borrow(texts));  // the list may change while the GIL is released
-    const Texts all(fixed);
-    std::vector<uint8_t> starts(all.codes.size());
-    run(all, extra, threads, starts.data(), nullptr);
-    nb::list out;
-    size_t k = 0;
-    for (nb::handle text : fixed) {
-      out.append(words(text, starts.data() + all.offsets[k], all.size(k)));
-      ++k;
+  nb::dict pack(const std::string& fold, float threshold, int value_bits, double load,
+                int threads) const {
+    if (value_bits != 8 && value_bits != 16)
+      throw std::invalid_argument("value_bits: 8 or 16 is needed");
+    if (!(load > 0 && load < 1)) throw std::invalid_argument("load: between 0 and 1 is needed");
+    if (threads < 1) throw std::invalid_argument("threads: at least 1 is needed");
+    const PackOptions options{threshold, value_bits, load, parse_folding(fold), threads};
+    std::optional<PackedPredictor> packed;
+    {
+      nb::gil_scoped_release release;
+      packed.emplace(*patterns_, options);
     }
+    nb::dict out;
+    const size_t n_blocks = packed->entries.size() / 256,
+                 C = packed->character_rows.size() / (5 * n_transitions);
+    out["pages"] = numpy(std::move(packed->pages));
+    out["entries"] = numpy(std::move(packed->entries), {n_blocks, 256});
+    out["character_rows"] = numpy(std::move(packed->character_rows), {C, 5, n_transitions});
+    out["constant_rows"] = numpy(std::move(packed->constant_rows), {10, n_transitions});
+    out["slots"] = numpy(std::move(packed->slots), {packed->n_slots, 4});
+    out["rows"] = numpy(std::move(packed->rows));
+    out["outside"] = packed->outside;
+    out["exponent"] = packed->exponent;
     return out;
-  }
-
-  // Starts of words [T] and their probabilities [T], with the offsets of the texts [N + 1].
-  nb::tuple marks(nb::handle texts, const PyLexicon* extra, int threads) const {
-    const Texts all(texts);
-    std::vector<uint8_t> starts(all.codes.size());
-    std::vector<float> probabilities(all.codes.size(), 0.0f);
-    run(all, extra, threads, starts.data(), probabilities.data());
-    std::vector<int64_t> offsets(all.offsets.begin(), all.offsets.end());
-    return nb::make_tuple(numpy(std::move(offsets)), numpy(std::move(starts)),
-                          numpy(std::move(probabilities)));
   }
 
  private:
-  static constexpr int width = 4;  // of rows: there are three or four tags
-
-  struct Texts {
-    explicit Texts(nb::handle texts) {
-      for (nb::handle text : texts) {
-        append_codes(text, codes);
-        offsets.push_back(codes.size());
-      }
-    }
-    size_t count() const { return offsets.size() - 1; }
-    size_t size(size_t k) const { return offsets[k + 1] - offsets[k]; }
-    std::vector<uint32_t> codes;
-    std::vector<size_t> offsets{0};
-  };
-
-  void run(const Texts& all, const PyLexicon* extra, int threads, uint8_t* starts,
-           float* probabilities) const {
-    if (threads < 1) throw std::invalid_argument("threads: at least 1 is needed");
-    const std::shared_ptr<const ExtraWords> added = extra ? extra->snapshot() : nullptr;
-    std::vector<const ExtraWords*> words{rare_.get()};
-    if (added) words.push_back(added.get());
-    nb::gil_scoped_release release;
-    std::atomic<size_t> next{0};
-    constexpr size_t chunk = 16;  // texts taken at a time
-    threads = int(std::clamp<size_t>((all.count() + chunk - 1) / chunk, 1, threads));
-    in_parallel(threads, [&](int) {
-      Segmenter<width> segmenter(layout_, weights_.data(), index_, tags_, folding_, words);
-      for (size_t first; (first = next.fetch_add(chunk)) < all.count();)
-        for (size_t k = first; k < std::min(first + chunk, all.count()); ++k)
-          segmenter.cut({all.codes.data() + all.offsets[k], all.size(k)}, starts + all.offsets[k],
-                        probabilities ? probabilities + all.offsets[k] : nullptr);
-    });
-  }
-
-  static nb::list words(nb::handle text, const uint8_t* starts, size_t n) {
-    nb::list out;
-    for (size_t t = 0; t < n;) {
-      size_t end = t + 1;
-      while (end < n && !starts[end]) ++end;
-      nb::object word = nb::steal(PyUnicode_Substring(text.ptr(), Py_ssize_t(t), Py_ssize_t(end)));
-      if (!word.is_valid()) throw nb::python_error();
-      out.append(word);
-      t = end;
-    }
-    return out;
-  }
-
-  Layout layout_;
-  In<float> weights_;
-  const SegmentIndex& index_;
-  WordTags tags_;
-  Folding folding_;
-  std::shared_ptr<const ExtraWords> rare_;  // words of training without features of their own
+  std::optional<SegmentPatterns> patterns_;
 };
 
 }  // namespace
@@ -266,11 +228,11 @@ void bind_segmentation(nb::module_& m) {
       .def("encode", &PySegmentIndex::encode, "symbols"_a.noconvert(), "sentences"_a.noconvert())
       .def("name", &PySegmentIndex::name, "predicate"_a);
 
-  nb::class_<PySegmenter>(m, "Segmenter")
-      .def(nb::init<const Layout&, In<float>, const PySegmentIndex*, std::array<int, 4>,
-                    const std::string&, const PyLexicon*>(),
-           "layout"_a, "weights"_a.noconvert(), "index"_a, "tags"_a, "fold"_a, "rare"_a,
-           nb::keep_alive<1, 4>())
-      .def("cut", &PySegmenter::cut, "texts"_a, "extra"_a.none(), "threads"_a)
-      .def("marks", &PySegmenter::marks, "texts"_a, "extra"_a.none(), "threads"_a);
+  nb::class_<PySegmentPatterns>(m, "SegmentPatterns")
+      .def(nb::init<const PySegmentIndex*, const Layout&, In<float>, std::array<int, 4>, size_t,
+                    float, int>(),
+           "index"_a, "layout"_a, "weights"_a.noconvert(), "tags"_a, "rare_first"_a,
+           "rare_weight"_a, "threads"_a)
+      .def("pack", &PySegmentPatterns::pack, "fold"_a, "threshold"_a, "value_bits"_a, "load"_a,
+           "threads"_a);
 }

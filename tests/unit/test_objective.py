@@ -10,8 +10,9 @@ from tests.reference.data import KINDS, Problem, random_problem
 
 def core_objective(problem, weights, begin=0.0, threads=1):
     layout = problem.dataset.layout
-    gradient = np.full(layout.n_weights, begin)
-    loss, _, _ = core.objective(layout, problem.native, problem.pack(weights), gradient, threads)
+    gradient = np.full(layout.n_weights, begin, np.float32)
+    evaluate = core.Objective(layout, problem.native)
+    loss, *_ = evaluate(problem.pack(weights), gradient, threads)
     return loss, gradient
 
 

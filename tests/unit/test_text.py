@@ -2,13 +2,14 @@ from __future__ import annotations
 
 import gzip
 import lzma
+import os
 import sys
 from io import BytesIO, TextIOWrapper
 
 import pytest
 
 from adaptag.corpus import text as module
-from adaptag.corpus.text import read_lines
+from adaptag.corpus.text import read_lines, text_parts
 from adaptag.errors import CorpusError, FileError
 
 TEXTS = {
@@ -82,7 +83,7 @@ def test_invalid_utf_8_is_told_with_its_line(tmp_path, data, line, size):
     ],
 )
 def test_long_lines_come_in_pieces(tmp_path, monkeypatch, text, size):
-    monkeypatch.setattr(module, "LONG", 16)
+    monkeypatch.setattr(module, "LONG", 3 * 16)
     path = written(tmp_path, text)
     found = lines_of(path, size)
     assert "".join(found) == text
@@ -93,13 +94,13 @@ def test_long_lines_come_in_pieces(tmp_path, monkeypatch, text, size):
 
 @pytest.mark.parametrize("size", [1, 5, 64])
 def test_lines_that_are_not_long_stay_whole(tmp_path, monkeypatch, size):
-    monkeypatch.setattr(module, "LONG", 12)
+    monkeypatch.setattr(module, "LONG", 3 * 12)
     lines = ["一二三四五六七八九十，\n"] * 20
     assert lines_of(written(tmp_path, "".join(lines)), size) == lines
 
 
 def test_long_lines_are_broken_behind_pauses(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "LONG", 8)
+    monkeypatch.setattr(module, "LONG", 3 * 8)
     text = "一二三四，五六七。八九十甲乙丙丁，戊己庚辛\n"
     found = lines_of(written(tmp_path, text), 3)
     assert "".join(found) == text
@@ -108,7 +109,7 @@ def test_long_lines_are_broken_behind_pauses(tmp_path, monkeypatch):
 
 
 def test_a_line_without_pauses_is_broken_anywhere(tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "LONG", 8)
+    monkeypatch.setattr(module, "LONG", 3 * 8)
     found = lines_of(written(tmp_path, "字" * 100), 6)
     assert "".join(found) == "字" * 100
     assert len(found) > 5
@@ -141,15 +142,24 @@ def test_standard_input(monkeypatch):
 
 
 def test_a_pipe_is_read_as_it_comes(monkeypatch):
-    class Pipe(BytesIO):
-        def read1(self, size):
-            return super().read1(min(size, 4))
+    out, into = os.pipe()
+    with open(out, encoding="utf-8") as stdin, open(into, "wb", buffering=0) as writer:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        parts = text_parts("-")
+        for text in ("我\n", "们\n在", "这\n"):
+            assert next(parts) is None  # what comes next may be long in coming
+            writer.write(text.encode())
+            assert next(parts).lines() == [
+                f"{'在' * text.startswith('这')}{text.partition(chr(10))[0]}\n"
+            ]
+        writer.close()
+        assert list(parts) == []
 
-    monkeypatch.setattr(sys, "stdin", TextIOWrapper(Pipe("我\n们\n在".encode())))
-    assert list(read_lines("-")) == [["我\n"], ["们\n"], ["在"]]
 
-
-def test_missing_files(tmp_path):
-    for path in (tmp_path / "no", tmp_path):
-        with pytest.raises(FileError, match="cannot read"):
-            lines_of(path)
+@sizes
+@pytest.mark.parametrize("text", TEXTS)
+def test_parts_are_whole_lines_with_their_numbers(tmp_path, text, size):
+    line, before = 1, b"\n"
+    for part in text_parts(written(tmp_path, TEXTS[text]), size):
+        assert (part.line, part.continues) == (line, not before.endswith(b"\n"))
+        line, before = line + part.data.count(b"\n"), part.data

@@ -21,6 +21,7 @@ def read_columns(
     comment: str,
     skip_docstart: bool,
     part: tuple[int, int, int],
+    threads: int = 1,
 ) -> tuple[_Cells, _Offsets, NDArray[np.uint32], str, int]: ...
 def read_attributes(
     text: _Bytes, name: str
@@ -32,6 +33,7 @@ def pack_items(
 def number_labels(
     text: _Bytes, cells: _Cells, column: int, known: list[str]
 ) -> tuple[NDArray[np.int32], list[str]]: ...
+def holds_only(text: _Bytes, cells: _Cells, column: int, names: list[str]) -> bool: ...
 def write_columns(
     text: _Bytes,
     cells: _Cells,
@@ -66,7 +68,9 @@ class IndexBuilder:
         keys: NDArray[np.uint32],
         n_of_kind: tuple[int, int, int],
     ) -> None: ...
-    def add_columns(self, text: _Bytes, cells: _Cells, sentences: _Offsets) -> None: ...
+    def add_columns(
+        self, text: _Bytes, cells: _Cells, sentences: _Offsets, threads: int = 1
+    ) -> None: ...
     def add_attributes(
         self,
         text: _Bytes,
@@ -74,6 +78,7 @@ class IndexBuilder:
         values: NDArray[np.float32],
         positions: _Offsets,
         sentences: _Offsets,
+        threads: int = 1,
     ) -> None: ...
     counts: tuple[int, int, int]
     def limit(self, n: int) -> None: ...
@@ -98,7 +103,7 @@ class FeatureIndex:
         n_of_kind: tuple[int, int, int],
     ) -> None: ...
     def encode_columns(
-        self, text: _Bytes, cells: _Cells, sentences: _Offsets
+        self, text: _Bytes, cells: _Cells, sentences: _Offsets, threads: int = 1
     ) -> tuple[_Offsets, NDArray[np.uint32]]: ...
     def encode_attributes(
         self,
@@ -107,6 +112,7 @@ class FeatureIndex:
         values: NDArray[np.float32],
         positions: _Offsets,
         sentences: _Offsets,
+        threads: int = 1,
     ) -> tuple[_Offsets, NDArray[np.uint32], NDArray[np.float32]]: ...
 
 class Layout:
@@ -147,6 +153,7 @@ class Training:
         row_state: _Bytes,
         run_state: _Bytes,
         n: int | None,
+        threads: int,
     ) -> None: ...
     def run(
         self,
@@ -154,16 +161,44 @@ class Training:
         order: NDArray[np.uint32],
         best: NDArray[np.int32] | None = None,
     ) -> tuple[float, float, int]: ...
+    @property
+    def batch(self) -> int: ...
     def sync(self) -> None: ...
     def read(self, out: NDArray[np.float32]) -> None: ...
 
-def objective(
-    layout: Layout,
-    dataset: Dataset,
-    weights: NDArray[np.float32],
-    gradient: NDArray[np.float64] | None,
-    threads: int,
-) -> tuple[float, float, int]: ...
+class Objective:
+    def __init__(self, layout: Layout, dataset: Dataset) -> None: ...
+    def __call__(
+        self, weights: NDArray[np.float32], gradient: NDArray[np.float32] | None, threads: int
+    ) -> tuple[float, float, int, int]: ...
+
+class QuasiNewton:
+    next: int
+    def __init__(self, layout: Layout, pairs: NDArray[np.float32], threads: int) -> None: ...
+    def add_pair(
+        self,
+        x: NDArray[np.float32],
+        x_new: NDArray[np.float32],
+        gradient: NDArray[np.float32],
+        l1: float,
+    ) -> NDArray[np.float64]: ...
+    def aim(
+        self,
+        x: NDArray[np.float32],
+        gradient: NDArray[np.float32],
+        l1: float,
+        coefficients: NDArray[np.float64],
+    ) -> float: ...
+    def walk(
+        self,
+        x: NDArray[np.float32],
+        length: float,
+        l1: float,
+        decay: float,
+        x_new: NDArray[np.float32],
+        gradient: NDArray[np.float32],
+    ) -> tuple[float, float]: ...
+    def slope(self, gradient: NDArray[np.float32]) -> float: ...
 
 class Decoder:
     def __init__(
@@ -175,19 +210,31 @@ class Decoder:
         legal: NDArray[np.uint8] | None = None,
     ) -> None: ...
     def tag(self, sentence: Iterable[_Token]) -> list[str]: ...
-    def tag_all(self, sentences: Iterable[Iterable[_Token]]) -> list[list[str]]: ...
+    def tag_all(
+        self, sentences: Iterable[Iterable[_Token]], threads: int = 1
+    ) -> list[list[str]]: ...
     def viterbi_columns(
-        self, text: _Bytes, cells: _Cells, sentences: _Offsets, legal: _Bytes | None
+        self,
+        text: _Bytes,
+        cells: _Cells,
+        sentences: _Offsets,
+        legal: _Bytes | None,
+        threads: int = 1,
     ) -> NDArray[np.int32]: ...
     def viterbi(
-        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None
+        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None, threads: int = 1
     ) -> NDArray[np.int32]: ...
     def marginals(
-        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None
+        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None, threads: int = 1
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]: ...
     def log_probabilities(self, dataset: Dataset, legal: _Bytes | None) -> NDArray[np.float64]: ...
     def n_best(
-        self, dataset: Dataset, n: int, legal: _Bytes | None, allowed: _Bytes | None
+        self,
+        dataset: Dataset,
+        n: int,
+        legal: _Bytes | None,
+        allowed: _Bytes | None,
+        threads: int = 1,
     ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]: ...
     def segment_probabilities(
         self,
@@ -235,30 +282,47 @@ class SegmentIndex:
 class Lexicon:
     def __init__(self, fold: str) -> None: ...
     def add(self, words: Iterable[str], weights: NDArray[np.float32]) -> None: ...
-    def add_symbols(
-        self,
-        symbols: NDArray[np.uint32],
-        offsets: NDArray[np.uint32],
-        first: int,
-        shortest: int,
-        weight: float,
-    ) -> None: ...
+    def add_symbols(self, symbols: NDArray[np.uint32], offsets: NDArray[np.uint32]) -> None: ...
     def remove(self, words: Iterable[str]) -> int: ...
     def unknown(self, texts: Iterable[str], starts: _Bytes) -> NDArray[np.int64]: ...
     def __contains__(self, word: str) -> bool: ...
     def __len__(self) -> int: ...
 
+class SegmentPatterns:
+    def __init__(
+        self,
+        index: SegmentIndex,
+        layout: Layout,
+        weights: NDArray[np.float32],
+        tags: tuple[int, int, int, int],
+        rare_first: int,
+        rare_weight: float,
+        threads: int,
+    ) -> None: ...
+    def pack(
+        self, fold: str, threshold: float, value_bits: int, load: float, threads: int
+    ) -> dict[str, Any]: ...
+
 class Segmenter:
     def __init__(
         self,
-        layout: Layout,
-        weights: NDArray[np.float32],
-        index: SegmentIndex,
-        tags: tuple[int, int, int, int],
+        pages: NDArray[np.uint32],
+        entries: NDArray[np.uint32],
+        character_rows: NDArray[np.int16],
+        constant_rows: NDArray[np.int32],
+        slots: NDArray[np.uint32],
+        rows: _Bytes,
+        outside: int,
+        exponent: int,
+        value_bits: int,
+        n_tags: int,
         fold: str,
-        rare: Lexicon,
     ) -> None: ...
+    def cut_text(self, text: str, extra: Lexicon | None) -> list[str]: ...
     def cut(self, texts: Sequence[str], extra: Lexicon | None, threads: int) -> list[list[str]]: ...
+    def spaced(
+        self, text: bytes, separator: bytes, continues: bool, extra: Lexicon | None
+    ) -> bytes: ...
     def marks(
         self, texts: Sequence[str], extra: Lexicon | None, threads: int
     ) -> tuple[_Offsets, _Bytes, NDArray[np.float32]]: ...

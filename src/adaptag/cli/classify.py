@@ -7,10 +7,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from adaptag.classification.settings import DocumentFeatures
-from adaptag.cli.compare import compare_command
+from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import (
     DevOption,
     JsonOption,
@@ -21,10 +19,8 @@ from adaptag.cli.options import (
 )
 from adaptag.cli.output import output_stream, say
 from adaptag.cli.settings import given_parameters, with_settings
-from adaptag.cli.tune import tune_command
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.errors import ParameterError
-from adaptag.experiments.declarations import CLASSIFICATION
 from adaptag.settings import split_options
 from adaptag.training.settings import TrainingSettings, parameter_names
 
@@ -32,28 +28,17 @@ if TYPE_CHECKING:
     from adaptag.classification.documents import DocumentClassifier
     from adaptag.corpus.attributes import AttributeCorpus
 
-__all__ = ["classify"]
-
-classify = typer.Typer(
-    name="classify",
-    help="Classification of documents: train a classifier, classify, score.",
-    no_args_is_help=True,
-)
-classify.command()(compare_command(CLASSIFICATION))
-classify.command()(tune_command(CLASSIFICATION))
+__all__ = ["evaluate", "predict", "train"]
 
 DocumentsArgument = Annotated[
-    Path, typer.Argument(metavar="DATA", help="Documents, one per line (.gz, .xz; - for stdin).")
+    Path, argument(metavar="DATA", help="Documents, one per line (.gz, .xz; - for stdin).")
 ]
 LabelledArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar="DATA", help="Labelled documents, one per line (.gz, .xz; - for stdin)."
-    ),
+    argument(metavar="DATA", help="Labelled documents, one per line (.gz, .xz; - for stdin)."),
 ]
 
 
-@classify.command()
 @with_settings(DocumentFormat, DocumentFeatures, TrainingSettings, parameters=True)
 def train(
     data: LabelledArgument,
@@ -112,20 +97,17 @@ def train(
     )
 
 
-@classify.command()
 def predict(
     data: DocumentsArgument,
     model: ModelOption,
     output: OutputOption = None,
     probabilities: Annotated[
         bool,
-        typer.Option(
-            "--probabilities", help="After the class, write label:probability of each class."
-        ),
+        option("--probabilities", help="After the class, write label:probability of each class."),
     ] = False,
     unlabelled: Annotated[
         bool,
-        typer.Option("--unlabelled", help="No document has a label: tabs in text are white space."),
+        option("--unlabelled", help="No document has a label: tabs in text are white space."),
     ] = False,
 ) -> None:
     """Classify documents: one line with the class of each.
@@ -156,7 +138,6 @@ def _predicted(classifier: DocumentClassifier, corpus: AttributeCorpus, probabil
     return "".join(lines)
 
 
-@classify.command()
 def evaluate(
     data: LabelledArgument,
     model: ModelOption,
@@ -170,7 +151,7 @@ def evaluate(
 
     score = DocumentClassifier.load(model).evaluate(data)
     if as_json:
-        typer.echo(json.dumps(score.to_dict(), ensure_ascii=False, indent=2))
+        print(json.dumps(score.to_dict(), ensure_ascii=False, indent=2))
     else:
         console = Console()
         console.print(class_table(score))

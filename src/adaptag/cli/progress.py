@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "JsonLog",
+    "NoBar",
     "RunProgress",
     "TrainingBar",
     "byte_bar",
@@ -176,13 +177,17 @@ class JsonLog(Callback):
 
 def working(text: str) -> AbstractContextManager[object]:
     """Show on a terminal that work of unknown length is in progress."""
+    if not sys.stderr.isatty():
+        return nullcontext()
     from rich.console import Console
 
-    return Console(stderr=True).status(text) if sys.stderr.isatty() else nullcontext()
+    return Console(stderr=True).status(text)
 
 
-def byte_bar(title: str) -> Progress:
+def byte_bar(title: str) -> Progress | NoBar:
     """Make a progress bar over bytes; it is shown only on a terminal."""
+    if not sys.stderr.isatty():
+        return NoBar()
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -192,10 +197,22 @@ def byte_bar(title: str) -> Progress:
         DownloadColumn(),
         TimeRemainingColumn(compact=True),
         console=Console(stderr=True),
-        disable=not sys.stderr.isatty(),
         transient=True,
         expand=True,
     )
+
+
+class NoBar(AbstractContextManager["NoBar"]):
+    """What stands for a progress bar where there is no terminal: rich need not be imported."""
+
+    def __exit__(self, *_: object) -> None:
+        """Do nothing."""
+
+    def add_task(self, description: str, total: float | None) -> Any:
+        """Do nothing."""
+
+    def advance(self, task: Any, amount: float) -> None:
+        """Do nothing."""
 
 
 class RunProgress(Callback):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import json
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -19,8 +20,9 @@ from adaptag.cli.options import (
     ModelOption,
     NewModelOption,
     OutputOption,
+    ThreadsOption,
 )
-from adaptag.cli.output import output_stream, say
+from adaptag.cli.output import output_stream, say, write_ordered
 from adaptag.cli.settings import given_parameters, with_settings
 from adaptag.cli.tune import tune_command
 from adaptag.errors import ParameterError
@@ -31,6 +33,7 @@ from adaptag.settings import split_options
 from adaptag.training.settings import TrainingSettings, parameter_names
 
 if TYPE_CHECKING:
+    from adaptag.corpus.text import TextPart
     from adaptag.segmentation.new_words import Detection
     from adaptag.segmentation.segmenter import Segmenter
 
@@ -54,9 +57,6 @@ DictionaryOption = Annotated[
         "-d",
         help="Your own words: one per line, followed by its weight or 'force'. Repeatable.",
     ),
-]
-ThreadsOption = Annotated[
-    int | None, typer.Option(min=1, help="Threads to cut with.", show_default="all cores")
 ]
 ThresholdOption = Annotated[
     float, typer.Option(min=0, max=1, help="The probability that a new word must exceed.")
@@ -133,35 +133,33 @@ def cut(
 ) -> None:
     """Cut text into words: the same lines, with spaces between the words.
 
-    Files of any size are read in parts; lines may be of any length.
+    Files of any size are read in parts, which are cut on all cores; what comes in from a pipe is
+    cut line by line, as soon as it is there. Lines may be of any length.
     """
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import byte_bar
-    from adaptag.corpus.text import read_lines
+    from adaptag.corpus.text import text_parts
+    from adaptag.parallel import part_size
 
     check_files({"--output": output}, _inputs(data, model, dictionary))
     segmenter = _load(model, dictionary)
     size = data.stat().st_size if data.is_file() else None
+    parts = text_parts(data, part_size(size, threads))
+    if probabilities:
+        cut_one = functools.partial(_with_probabilities, segmenter)
+    else:
+        cut_one = functools.partial(_spaced, segmenter, separator)
     with output_stream(output) as out, byte_bar("cutting") as bar:
         task = bar.add_task("", total=size)
-        line_complete = True  # whether the last line was read to its end
-        for lines in read_lines(data):
-            if probabilities:
-                text = _with_probabilities(segmenter, lines, threads)
-            else:
-                text = "".join(_spaced(segmenter, lines, separator, threads))
-                if not line_complete and lines[0].strip():
-                    text = separator + text
-            line_complete = lines[-1].endswith("\n")
-            out.write(text.encode())
-            bar.advance(task, sum(len(line.encode()) for line in lines) if size else 0)
+        write_ordered(out, cut_one, parts, threads, lambda n: bar.advance(task, n))
 
 
-def _spaced(
-    segmenter: Segmenter, lines: list[str], separator: str, threads: int | None
-) -> Iterator[str]:
-    for line, words in zip(lines, segmenter.cut_all(lines, threads), strict=True):
-        yield _spaced_line(line, words, separator)
+def _spaced(segmenter: Segmenter, separator: str, part: TextPart) -> tuple[bytes, int]:
+    """A part of a text with separators between the words, and the size of the part."""
+    spaced = segmenter.spaced(part.data, separator, continues=part.continues)
+    if spaced is None:
+        part.lines()  # says where it is not UTF-8
+    return spaced or b"", len(part.data)
 
 
 def _spaced_line(line: str, words: list[str], separator: str = " ") -> str:
@@ -170,14 +168,15 @@ def _spaced_line(line: str, words: list[str], separator: str = " ") -> str:
     return separator.join(without_spaces) + line[len(line.rstrip("\r\n")) :]
 
 
-def _with_probabilities(segmenter: Segmenter, lines: list[str], threads: int | None) -> str:
+def _with_probabilities(segmenter: Segmenter, part: TextPart) -> tuple[bytes, int]:
     """One word per line with its probability, an empty line after each line of the text."""
     out = []
-    for line, words in zip(lines, segmenter.words_all(lines, threads), strict=True):
+    lines = part.lines()
+    for line, words in zip(lines, segmenter.words_all(lines, 1), strict=True):
         without_spaces = (word for word in words if not word.text.isspace())
         out += [f"{word.text}\t{word.probability:.6f}\n" for word in without_spaces]
         out.append("\n" * line.endswith("\n"))
-    return "".join(out)
+    return "".join(out).encode(), len(part.data)
 
 
 @segment.command()

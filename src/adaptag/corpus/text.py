@@ -1,53 +1,98 @@
-"""Plain text of any length, read line by line."""
+"""Plain text of any length, read in parts of whole lines."""
 
 from __future__ import annotations
 
-import codecs
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adaptag.errors import CorpusError
-from adaptag.storage.files import open_bytes, shown
+from adaptag.storage.files import is_at_hand, is_regular, open_bytes, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adaptag.storage.files import Source
 
-__all__ = ["read_lines"]
+__all__ = ["TextPart", "read_lines", "text_parts"]
 
 BLOCK = 1 << 20
-LONG = 1 << 20  # a line with more characters is given in pieces
-PAUSES = "。！？；!?;，,、 \t\u3000"  # after which it is broken, if possible
+LONG = 3 << 20  # a line with more bytes is given in pieces
+PAUSES = [c.encode() for c in "。！？；!?;，,、 \t\u3000"]  # after which it is broken, if possible
+MARK = "\ufeff".encode()
+
+
+@dataclass(frozen=True)
+class TextPart:
+    """Lines of a text, or a piece of a long line.
+
+    Attributes:
+        name: The name of the file, for messages.
+        data: The bytes.
+        line: The number of the first line.
+        continues: Whether the part begins within a line.
+    """
+
+    name: str
+    data: bytes
+    line: int
+    continues: bool
+
+    def lines(self) -> list[str]:
+        """The lines, with their line ends; raise where they are not UTF-8."""
+        try:
+            *lines, last = self.data.decode().split("\n")
+        except UnicodeDecodeError as error:
+            line = self.line + self.data.count(b"\n", 0, error.start)
+            raise CorpusError(f"{self.name}:{line}: invalid UTF-8; allowed: UTF-8 text") from None
+        return [f"{line}\n" for line in lines] + [last] * bool(last)
+
+
+def text_parts(path: Source, size: int = BLOCK) -> Iterator[TextPart | None]:
+    """Read a text of any length in parts of about ``size`` bytes, whole lines each.
+
+    A line of more than three million bytes comes in pieces, so that memory is bounded whatever the
+    file. A pipe is read as it comes in: None stands before a part that may be long in coming.
+    ``.gz``, ``.xz`` and ``-`` are read as elsewhere; a byte-order mark is left out.
+    """
+    pending, line, continues, begins = b"", 1, False, True
+    with open_bytes(path) as file:
+        regular = is_regular(file)
+        read = file.read if regular else getattr(file, "read1", file.read)
+        while True:
+            if not regular and not is_at_hand(file):
+                yield None
+            block = read(size)
+            pending += block
+            end = pending.rfind(b"\n") + 1 if block else len(pending)
+            if end == 0 and len(pending) > LONG:
+                end = _end_of_piece(pending)
+            if end:
+                data = pending[:end].removeprefix(MARK) if begins else pending[:end]
+                if data:
+                    yield TextPart(shown(path), data, line, continues)
+                pending, begins = pending[end:], False
+                line += data.count(b"\n")
+                continues = not data.endswith(b"\n")
+            if not block:
+                return
 
 
 def read_lines(path: Source, size: int = BLOCK) -> Iterator[list[str]]:
     """Read the lines of a UTF-8 file, some at a time, with their line ends.
 
-    A line of more than a million characters comes in pieces, all but the last without a line end,
-    so that memory is bounded whatever the file. ``.gz``, ``.xz`` and ``-`` are read as elsewhere.
+    The pieces of a long line are lines without an end, but for the last one.
     """
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    pending, number = "", 1
-    with open_bytes(path) as file:
-        read = getattr(file, "read1", file.read)  # what a pipe has now, not a whole block
-        while True:
-            block = read(size)
-            try:
-                text = decoder.decode(block, final=not block)
-            except UnicodeDecodeError as error:
-                line = number + bytes(error.object[: error.start]).count(b"\n")
-                raise CorpusError(
-                    f"{shown(path)}:{line}: invalid UTF-8; allowed: UTF-8 text"
-                ) from None
-            pending += text
-            end = len(pending) if not block else pending.rfind("\n") + 1
-            if end == 0 and len(pending) > LONG:
-                end = 1 + max(pending.rfind(pause) for pause in PAUSES) or len(pending)
-            if end:
-                lines = pending[:end].split("\n")
-                number += len(lines) - 1
-                last = lines.pop()
-                yield [f"{line}\n" for line in lines] + [last] * bool(last)
-                pending = pending[end:]
-            if not block:
-                return
+    for part in text_parts(path, size):
+        if part is not None:
+            yield part.lines()
+
+
+def _end_of_piece(line: bytes) -> int:
+    """Where to break a long line: behind the last pause, or else before the last character."""
+    ends = [at + len(pause) for pause in PAUSES if (at := line.rfind(pause)) >= 0]
+    if ends:
+        return max(ends)
+    end = len(line) - 1
+    while end > 0 and line[end] & 0xC0 == 0x80:
+        end -= 1
+    return end or len(line)

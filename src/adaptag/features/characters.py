@@ -144,18 +144,21 @@ class CharacterIndex:
 
     def lexicon(self) -> core.Lexicon:
         """All words of the training data, to look words up in."""
-        return self._words(0, 1, 0.0)
-
-    def rare_words(self, weight: float) -> core.Lexicon:
-        """The words of two characters and more that are too rare, or too long, to be features."""
-        used = self.features.word_cutoff > 0
-        return self._words(self.counts["n_parts"] if used else self.n_words, 2, weight)
-
-    def _words(self, first: int, shortest: int, weight: float) -> core.Lexicon:
         lexicon = core.Lexicon(self.features.fold)
-        t = self.tensors
-        lexicon.add_symbols(t["word_symbols"], t["word_offsets"], first, shortest, weight)
+        lexicon.add_symbols(self.tensors["word_symbols"], self.tensors["word_offsets"])
         return lexicon
+
+    @property
+    def first_rare_word(self) -> int:
+        """The first of the words that are too rare, or too long, to be features."""
+        return int(self.counts["n_parts"]) if self.features.word_cutoff > 0 else self.n_words
+
+    def word_text(self) -> NDArray[np.uint8]:
+        """All words of the training data as UTF-8 text, one per line."""
+        bounds = self.tensors["word_offsets"][1:-1].astype(np.int64)
+        symbols = np.insert(self.tensors["word_symbols"], bounds, ord("\n"))
+        text = symbols.astype("<u4").tobytes().decode("utf-32-le", "surrogatepass")
+        return np.frombuffer(text.encode("utf-8", "surrogatepass"), np.uint8)
 
     def name(self, predicate: int) -> str:
         """Name a predicate: ``c-1=国``, ``c0c1=中国``, ``c-2=c-1``, ``ends=中国``, …."""

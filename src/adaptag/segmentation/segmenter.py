@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import itertools
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -13,15 +12,15 @@ import numpy as np
 from adaptag._native import core, cores
 from adaptag.corpus.data import SEGMENTATION, corpus_of
 from adaptag.corpus.segmented import SegmentedCorpus, tag_names
-from adaptag.corpus.settings import TAG_SETS
-from adaptag.dataset.encoded import Examples
+from adaptag.dataset.encoded import Examples, prefixed
 from adaptag.errors import CorpusError, ModelError, NotTrainedError, ParameterError, unknown
 from adaptag.evaluation.segmentation import SegmentationScore, evaluate_segmentation
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.settings import CharacterFeatures
-from adaptag.model.linear_chain import LinearChain
+from adaptag.model.linear_chain import EXTRA, LinearChain
 from adaptag.segmentation.dictionary import UserDictionary
 from adaptag.segmentation.new_words import Detection, detect
+from adaptag.segmentation.predictor import FORM, Patterns, SegmentPredictor
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.settings import split_options, with_options
 from adaptag.storage.stored import Stored
@@ -30,7 +29,7 @@ from adaptag.training.online import PASS_SIZE, Trainer
 from adaptag.training.settings import TrainingSettings, parameter_names, with_parameters
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -76,8 +75,8 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         return f"<Segmenter of {index.n_words:,} words, {index.n_predicates:,} features>"
 
     @classmethod
-    def from_model(cls, model: Chain, **arguments: Any) -> Segmenter:
-        """Make a segmenter of a trained chain; the arguments are those of the class."""
+    def from_model(cls, model: Chain | SegmentPredictor, **arguments: Any) -> Segmenter:
+        """Make a segmenter of a trained chain or a predictor; arguments are those of the class."""
         settings = {**model.index.features.record(), **arguments}
         segmenter = cls(**settings)
         segmenter._set_model(model)
@@ -137,7 +136,9 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         """
         corpus = corpus_of(X, y, task=SEGMENTATION)
         settings = TrainingSettings.taken_from(self)
-        model: Chain | None = self.__dict__.get("model_")
+        model: Chain | SegmentPredictor | None = self.__dict__.get("model_")
+        if isinstance(model, SegmentPredictor):
+            raise ModelError("a compact segmenter has no weights to train: use the full one")
         if model is None:
             index = CharacterIndex.build(corpus, CharacterFeatures.taken_from(self))
         else:
@@ -184,7 +185,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
     def _is_fitted(self) -> bool:
         return "model_" in self.__dict__
 
-    def _set_model(self, model: Chain) -> None:
+    def _set_model(self, model: Chain | SegmentPredictor) -> None:
         """Set the trained model, and discard what was derived from an earlier one."""
         for name in ("lexicon_", "_compiled", "_trainer"):
             self.__dict__.pop(name, None)
@@ -204,11 +205,38 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
 
     def cut(self, text: str) -> list[str]:
         """Cut a text into words."""
-        return self._cut([text], 1)[0]
+        try:
+            return self._native.cut_text(text, self.dictionary.native)
+        except core.InputError as error:
+            raise _refusal(error) from None
 
     def cut_all(self, texts: Iterable[str], threads: int | None = None) -> list[list[str]]:
         """Cut many texts, on all cores unless ``threads`` says otherwise."""
-        return self._cut(list(texts), threads)
+        n = _threads(threads)
+        try:
+            return self._native.cut(list(texts), self.dictionary.native, n)
+        except core.InputError as error:
+            raise _refusal(error) from None
+
+    def spaced(self, text: bytes, separator: str = " ", *, continues: bool = False) -> bytes | None:
+        """Cut UTF-8 text, with separators between the words instead of its white space.
+
+        Line ends stay. Many parts of a text can be cut by several threads at the same time.
+
+        Args:
+            text: The text.
+            separator: What to write between words.
+            continues: Whether the text goes on with a line: a separator comes before its first
+                word.
+
+        Returns:
+            The text, or None where it is not UTF-8.
+        """
+        dictionary = self.dictionary.native
+        try:
+            return self._native.spaced(text, separator.encode(), continues, dictionary)
+        except core.InputError:
+            return None
 
     def words(self, text: str) -> list[Word]:
         """Cut a text into words with their places and probabilities."""
@@ -239,8 +267,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
     ) -> SegmentationScore:
         """Cut segmented text anew, and score the words; the arguments are those of ``fit``."""
         corpus: SegmentedCorpus = corpus_of(data, words, task=SEGMENTATION)
-        predicted = self.cut_all(corpus.texts())
-        return evaluate_segmentation(corpus.words(), predicted, self.lexicon_.__contains__)
+        return evaluate_segmentation(corpus.words(), self.cut_all(corpus.texts()), self._knows)
 
     def marks(
         self, texts: Sequence[str], threads: int | None = None, extra: core.Lexicon | None = None
@@ -253,13 +280,10 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         """
         dictionary = self.dictionary.native if extra is None else extra
         n = _threads(threads)
-        with _refusals():
+        try:
             return self._native.marks(texts, dictionary, n)
-
-    def _cut(self, texts: Sequence[str], threads: int | None) -> list[list[str]]:
-        n = _threads(threads)
-        with _refusals():
-            return self._native.cut(texts, self.dictionary.native, n)
+        except core.InputError as error:
+            raise _refusal(error) from None
 
     @cached_property
     def lexicon_(self) -> core.Lexicon:
@@ -267,26 +291,33 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         return self.model_.index.lexicon()
 
     @property
+    def _knows(self) -> Callable[[str], bool]:
+        """Whether a word is one of the training data; all are where these words were left out."""
+        if isinstance(self.model_, SegmentPredictor) and not self.model_.has_words:
+            return lambda _: True
+        return self.lexicon_.__contains__
+
+    @property
     def _native(self) -> core.Segmenter:
         """The core's segmenter, made anew where ``rare_weight`` or ``tags`` have changed."""
         key = (self.tags, self.rare_weight)
         compiled: tuple[Any, core.Segmenter] | None = self.__dict__.get("_compiled")
         if compiled is None or compiled[0] != key:
-            SegmenterSettings.taken_from(self)  # checks them
-            names = self.model_.labels
-            if tuple(names) != tag_names(self.tags):
-                raise ModelError(f"tags is {self.tags!r}; the segmenter has {', '.join(names)}")
-            begin, inside, end, single = (names.index(name) for name in TAG_SETS[self.tags])
-            native = core.Segmenter(
-                self.model_.layout,
-                self.model_.weights,
-                self.model_.index.native,
-                (begin, inside, end, single),
-                self.model_.index.features.fold,
-                self.model_.index.rare_words(self.rare_weight),
-            )
-            compiled = self._compiled = (key, native)
+            compiled = self._compiled = (key, self._predictor().native)
         return compiled[1]
+
+    def _predictor(self) -> SegmentPredictor:
+        """The stored predictor of a compact segmenter, or one that is compiled of the weights."""
+        settings = SegmenterSettings.taken_from(self)
+        model = self.model_
+        if isinstance(model, LinearChain):
+            return Patterns(model, settings).predictor()
+        if settings.check() != model.settings:
+            fixed = ", ".join(
+                f"{name}={value!r}" for name, value in model.settings.record().items()
+            )
+            raise ParameterError(f"the settings of a compact segmenter are fixed: {fixed}")
+        return model
 
     @classmethod
     @with_options(SegmenterSettings, CharacterFeatures, TrainingSettings, parameters=True)
@@ -324,8 +355,63 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
 
     # ---- files --------------------------------------------------------------------------------
 
+    @property
+    def is_compact(self) -> bool:
+        """Whether the segmenter is compact: pruned, and ready to cut but not to train further."""
+        return isinstance(self.model_, SegmentPredictor)
+
+    def compact(
+        self,
+        *,
+        within: float | None = None,
+        dev: Segmented | None = None,
+        prune: float | None = None,
+        weights: str = "int8",
+        names: bool = True,
+    ) -> Segmenter:
+        """Make a small segmenter that cuts alike: pruned, and with scores of one byte.
+
+        It has the same methods, and a file that is mapped and used as it is, but cannot be trained
+        further.
+
+        Args:
+            within: How much of the F1 may be lost on ``dev``, in percentage points: the highest
+                threshold that loses no more is used.
+            dev: Segmented text to score on.
+            prune: The threshold instead: patterns of characters that change the score of no
+                transition by more are left out; 0 keeps all.
+            weights: How scores are stored: ``int8`` or ``int16``.
+            names: Whether the words of the training data are kept: ``lexicon_``, recall of words
+                that are not in them, and new words need them.
+        """
+        model = self.model_
+        if isinstance(model, SegmentPredictor):
+            raise ParameterError(
+                "the segmenter is compact already; make another one from the full segmenter"
+            )
+        corpus = None if dev is None else corpus_of(dev, task=SEGMENTATION)
+
+        def segmenter(predictor: SegmentPredictor) -> Segmenter:
+            small = Segmenter.from_model(predictor, **predictor.settings.record())
+            small.dictionary.add(self.dictionary.to_dict())
+            return small
+
+        def score(predictor: SegmentPredictor | None) -> float:
+            assert corpus is not None
+            return (self if predictor is None else segmenter(predictor)).evaluate(corpus).f1
+
+        patterns = Patterns(model, SegmenterSettings.taken_from(self))
+        return segmenter(
+            patterns.compact(
+                None if corpus is None else score, within, prune, values=weights, names=names
+            )
+        )
+
     def _write(self, file: IO[bytes]) -> None:
         model = self.model_
+        if isinstance(model, SegmentPredictor):
+            model.write_as(self.kind, file, self.dictionary.to_arrays())
+            return
         section = {"tags": self.tags, "rare_weight": float(self.rare_weight)}
         LinearChain(
             model.labels,
@@ -340,6 +426,8 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
     def _from_file(
         cls, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], name: str
     ) -> Segmenter:
+        if header.get("form") == FORM:
+            return cls._from_compact_file(header, tensors, name)
         model: Chain = LinearChain._from_file(header, tensors, name)
         try:
             section = model.configuration[SEGMENTATION]
@@ -349,7 +437,21 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
                 model, tags=str(section["tags"]), rare_weight=float(section["rare_weight"])
             )
             segmenter.dictionary.add_arrays(model.extra)
-            segmenter._native  # noqa: B018  builds the core's tables, which checks them
+            settings = SegmenterSettings.taken_from(segmenter)
+            if model.labels != tag_names(settings.check().tags):
+                raise ValueError("the labels are not those of the tag set")
+        except (KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
+            raise ModelError(f"{name}: malformed segmenter: {error}") from None
+        return segmenter
+
+    @classmethod
+    def _from_compact_file(
+        cls, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], name: str
+    ) -> Segmenter:
+        try:
+            predictor = SegmentPredictor.from_file(header, tensors)
+            segmenter = cls.from_model(predictor, **predictor.settings.record())
+            segmenter.dictionary.add_arrays(prefixed(tensors, EXTRA))
         except (KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
             raise ModelError(f"{name}: malformed segmenter: {error}") from None
         return segmenter
@@ -402,15 +504,9 @@ def _examples(index: CharacterIndex, corpus: SegmentedCorpus, tags: str) -> Exam
     return Examples(index, index.encode(corpus), corpus.labels(tags), tag_names(tags))
 
 
-@contextlib.contextmanager
-def _refusals() -> Iterator[None]:
-    """Turn the errors of the core into those of bad input."""
-    try:
-        yield
-    except core.InputError as error:
-        raise CorpusError(f"texts: {error}") from None
-    except core.NoPathError as error:  # where a weight is not finite, no word can be found
-        raise ModelError(f"the segmenter is damaged: {error}") from None
+def _refusal(error: Exception) -> CorpusError:
+    """The error of bad input that an error of the core stands for."""
+    return CorpusError(f"texts: {error}")
 
 
 def _unpickled(

@@ -43,6 +43,8 @@ DTYPES: dict[str, np.dtype[Any]] = {
     "I32": np.dtype("<i4"),
     "U64": np.dtype("<u8"),
     "U32": np.dtype("<u4"),
+    "I16": np.dtype("<i2"),
+    "I8": np.dtype("i1"),
     "U8": np.dtype("u1"),
 }
 NAMES = {dtype: name for name, dtype in DTYPES.items()}
