@@ -26,7 +26,7 @@ class PyDecoder {
   // A compact model is features and weights in one.
   PyDecoder(const Layout& layout, const PyCompactModel* compact, std::vector<std::string> labels,
             std::optional<In<uint8_t, 2>> legal)
-      : layout_(layout), compact_(&compact->model), legal_(legal) {
+      : layout_(layout), compact_(&compact->index), legal_(legal) {
     if (compact_->table().n_labels() != layout.n_labels)
       throw std::invalid_argument("the compact model does not fit the labels");
     check(compact_->n_of_kind(), labels);

@@ -5,7 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "../layout.hpp"
-#include "../ranges.hpp"
+#include "encoding.hpp"
 #include "feature_index.hpp"
 
 using namespace nb::literals;
@@ -43,82 +43,6 @@ nb::list list_macros() {
   return all;
 }
 
-// Encodes ranges of sentences in n threads, encode(sentence, scratch) one of them, and puts what
-// they found together.
-template <class Encode>
-FeatureIndex::Scratch encode_ranges(std::span<const int64_t> sentences, int n, Encode&& encode) {
-  std::vector<FeatureIndex::Scratch> parts(n);
-  for_sentence_ranges(sentences, n, [&](int k, size_t begin, size_t end) {
-    for (size_t i = begin; i < end; ++i) encode(i, parts[k]);
-  });
-  std::vector<size_t> tokens{0}, features{0};
-  size_t n_values = 0;  // none for columns, else one for each feature
-  for (const auto& part : parts) {
-    tokens.push_back(tokens.back() + part.offsets.size());
-    features.push_back(features.back() + part.predicates.size());
-    n_values += part.values.size();
-  }
-  FeatureIndex::Scratch out;
-  out.offsets.resize(tokens.back() + 1);
-  out.offsets[0] = 0;
-  if (n == 1) {
-    out.predicates = std::move(parts[0].predicates);
-    out.values = std::move(parts[0].values);
-  } else {
-    out.predicates.resize(features.back());
-    out.values.resize(n_values);
-  }
-  in_parallel(n, [&](int k) {
-    const auto& part = parts[k];
-    std::copy(part.predicates.begin(), part.predicates.end(), out.predicates.begin() + features[k]);
-    std::copy(part.values.begin(), part.values.end(), out.values.begin() + features[k]);
-    for (size_t t = 0; t < part.offsets.size(); ++t)
-      out.offsets[tokens[k] + t + 1] = int64_t(features[k]) + part.offsets[t];
-  });
-  return out;
-}
-
-nb::tuple encode_columns(const PyFeatureIndex& self, In<uint8_t> text, In<uint32_t, 3> cells,
-                         In<int64_t> sentences, int threads) {
-  const CellView cell(text, cells);
-  check_columns(self.index.program(), cell.n_columns(), cells.shape(0));
-  Dataset::check_offsets(span(sentences), cells.shape(0), "sentence");
-  FeatureIndex::Scratch out;
-  {
-    nb::gil_scoped_release release;
-    out = encode_ranges(span(sentences), threads, [&](size_t i, FeatureIndex::Scratch& s) {
-      const int64_t first = sentences.data()[i];
-      self.index.encode(
-          int(sentences.data()[i + 1] - first),
-          [&](int t, int column) { return cell(first + t, column); }, s);
-    });
-  }
-  return nb::make_tuple(numpy(std::move(out.offsets)), numpy(std::move(out.predicates)));
-}
-
-nb::tuple encode_attributes(const PyFeatureIndex& self, In<uint8_t> text, In<uint32_t, 3> cells,
-                            In<float> values, In<int64_t> positions, In<int64_t> sentences,
-                            int threads) {
-  const CellView cell(text, cells);
-  Dataset::check_offsets(span(positions), cells.shape(0), "position");
-  Dataset::check_offsets(span(sentences), positions.size() - 1, "sentence");
-  if (values.size() != cells.shape(0)) throw std::invalid_argument("one value for each attribute");
-  if (self.index.program().attribute_skeleton < 0)
-    throw std::invalid_argument("the template is for columns, not for attributes");
-  FeatureIndex::Scratch out;
-  {
-    nb::gil_scoped_release release;
-    out = encode_ranges(span(sentences), threads, [&](size_t i, FeatureIndex::Scratch& s) {
-      const int64_t first = sentences.data()[i];
-      self.index.encode_attributes(
-          int(sentences.data()[i + 1] - first), positions.data() + first,
-          [&](int64_t k) { return cell(k, 0); }, values.data(), s);
-    });
-  }
-  return nb::make_tuple(numpy(std::move(out.offsets)), numpy(std::move(out.predicates)),
-                        numpy(std::move(out.values)));
-}
-
 }  // namespace
 }  // namespace adaptag
 
@@ -142,9 +66,9 @@ void bind_features(nb::module_& m) {
            "vocabulary_slots"_a.noconvert(), "derived"_a.noconvert(), "slots"_a.noconvert(),
            "n_of_kind"_a)
       .def(nb::init<const Program&, std::array<uint32_t, 3>>(), "program"_a, "n_of_kind"_a)
-      .def("encode_columns", &encode_columns, "text"_a.noconvert(), "cells"_a.noconvert(),
-           "sentences"_a.noconvert(), "threads"_a = 1)
-      .def("encode_attributes", &encode_attributes, "text"_a.noconvert(), "cells"_a.noconvert(),
-           "values"_a.noconvert(), "positions"_a.noconvert(), "sentences"_a.noconvert(),
-           "threads"_a = 1);
+      .def("encode_columns", &encode_columns<PyFeatureIndex>, "text"_a.noconvert(),
+           "cells"_a.noconvert(), "sentences"_a.noconvert(), "threads"_a = 1)
+      .def("encode_attributes", &encode_attributes<PyFeatureIndex>, "text"_a.noconvert(),
+           "cells"_a.noconvert(), "values"_a.noconvert(), "positions"_a.noconvert(),
+           "sentences"_a.noconvert(), "threads"_a = 1);
 }

@@ -200,12 +200,63 @@ class QuasiNewton:
     ) -> tuple[float, float]: ...
     def slope(self, gradient: NDArray[np.float32]) -> float: ...
 
+def compact_fingerprints(
+    vocabulary_bytes: _Bytes, vocabulary_offsets: NDArray[np.uint32], keys: NDArray[np.uint32]
+) -> NDArray[np.uint64]: ...
+def build_compact(
+    fingerprints: NDArray[np.uint64],
+    offsets: _Offsets,
+    previous: NDArray[np.int32],
+    labels: NDArray[np.int32],
+    values: NDArray[np.float32],
+    n_labels: int,
+    value_size: int,
+    exponent: int,
+) -> tuple[NDArray[np.uint32], _Bytes]: ...
+
+class CompactModel:
+    n_of_kind: tuple[int, int, int]
+    def __init__(
+        self,
+        program: Program,
+        buckets: NDArray[np.uint32],
+        rows: _Bytes,
+        n_labels: int,
+        value_size: int,
+        exponent: int,
+    ) -> None: ...
+    def find(self, fingerprints: NDArray[np.uint64]) -> NDArray[np.uint32]: ...
+    def weights(
+        self, first: int, last: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]: ...
+    def encode_columns(
+        self, text: _Bytes, cells: _Cells, sentences: _Offsets, threads: int = 1
+    ) -> tuple[_Offsets, NDArray[np.uint32]]: ...
+    def encode_attributes(
+        self,
+        text: _Bytes,
+        cells: _Cells,
+        values: NDArray[np.float32],
+        positions: _Offsets,
+        sentences: _Offsets,
+        threads: int = 1,
+    ) -> tuple[_Offsets, NDArray[np.uint32], NDArray[np.float32]]: ...
+
 class Decoder:
+    @overload
     def __init__(
         self,
         layout: Layout,
         weights: NDArray[np.float32],
         index: FeatureIndex,
+        labels: list[str],
+        legal: NDArray[np.uint8] | None = None,
+    ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        layout: Layout,
+        compact: CompactModel,
         labels: list[str],
         legal: NDArray[np.uint8] | None = None,
     ) -> None: ...

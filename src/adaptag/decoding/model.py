@@ -179,7 +179,6 @@ class Model(LinearChain[FeatureIndex]):
             weights: How weights are stored: ``int8``, ``float16`` or ``float32``.
             names: Whether the names of features are kept, for ``explain`` and ``inspect``.
         """
-
         data, gold = dev if isinstance(dev, tuple) and len(dev) == 2 else (dev, None)
         corpus = None if data is None else self._labelled_corpus(data, gold, None)
 
