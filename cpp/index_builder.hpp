@@ -142,7 +142,7 @@ class IndexBuilder {
 
  private:
   // Encoded data of a range of sentences, with the working memory of its thread.
-  struct Part {
+  struct alignas(64) Part {
     LargeVector<uint32_t> ids;      // [F] numbers of predicates in the numbering of the thread
     LargeVector<float> values;      // [F], or empty for columns
     std::vector<int64_t> ends;      // [T] of the tokens, in ids
@@ -199,8 +199,10 @@ class IndexBuilder {
     std::vector<TokenNumbering> token_numberings(n - 1, TokenNumbering(program_.columns.size()));
     for_sentence_ranges(sentences, n, [&](int k, size_t begin, size_t end) {
       TokenNumbering& numbering = k ? token_numberings[k - 1] : tokens_;
-      for (int64_t t = sentences[begin]; t < sentences[end]; ++t)
-        number_tokens(numbering, t, tokens[k]);
+      std::vector<uint32_t> own;  // not beside those of other threads while it grows
+      own.reserve(occurrences(begin, end));
+      for (int64_t t = sentences[begin]; t < sentences[end]; ++t) number_tokens(numbering, t, own);
+      tokens[k] = std::move(own);
     });
     for (int k = 1; k < n; ++k) token_numbers[k] = tokens_.merge(token_numberings[k - 1]);
     std::vector<PredicateNumbering> numberings(n - 1, PredicateNumbering(size_t(program_.arity)));
@@ -208,7 +210,7 @@ class IndexBuilder {
       if (k)
         for (uint32_t& id : tokens[k]) id = token_numbers[k][id];
       PredicateNumbering& numbering = k ? numberings[k - 1] : predicates_;
-      numbering.reserve(occurrences(begin, end));
+      numbering.reserve(occurrences(k ? begin : 0, k ? end : sentences.size() - 1));
       part_of(k).ids.reserve(occurrences(begin, end));
       encode_range(numbering, begin, end, tokens[k].data(), part_of(k));
     });

@@ -63,7 +63,7 @@ class PredicateNumbering {
 
   // Makes room for the predicates of this many occurrences, as far as can be foreseen.
   void reserve(size_t n_occurrences) {
-    const size_t expected = std::min(std::bit_ceil(n_occurrences / 8 + 1), size_t{1} << 22);
+    const size_t expected = std::min(std::bit_ceil(n_occurrences / 4 + 1), size_t{1} << 22);
     if (expected > table_.size() && kinds.empty()) table_.assign(expected, {});
   }
   void prefetch(uint64_t fingerprint) const { __builtin_prefetch(&table_[home(fingerprint)]); }
@@ -95,6 +95,11 @@ class PredicateNumbering {
   std::vector<uint32_t> merge(const PredicateNumbering& later) {
     constexpr size_t ahead = 16;
     const std::vector<uint32_t> counts = later.counts();
+    const size_t most = size() + later.size();
+    fingerprints.reserve(most);
+    kinds.reserve(most);
+    ordinals.reserve(most);
+    keys.reserve(most * width_);
     std::vector<uint32_t> numbers(later.size());
     for (size_t id = 0; id < numbers.size(); ++id) {
       if (id + ahead < numbers.size()) prefetch(later.fingerprints[id + ahead]);

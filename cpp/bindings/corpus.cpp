@@ -123,15 +123,26 @@ CellView column_view(const In<uint8_t>& text, const In<uint32_t, 3>& cells, int 
 
 // Numbers of the strings in one column; names not in `known` are added behind it.
 nb::tuple number_labels(In<uint8_t> text, In<uint32_t, 3> cells, int column,
-                        std::vector<std::string> known) {
+                        std::vector<std::string> known, int threads) {
   const CellView cell = column_view(text, cells, column);
   Vocabulary names;
   std::vector<int32_t> ids(cells.shape(0));
   {
     nb::gil_scoped_release release;
     for (const std::string& name : known) names.intern(name);
-    for (size_t t = 0; t < ids.size(); ++t)
-      ids[t] = int32_t(names.intern(cell(int64_t(t), column)));
+    std::vector<Vocabulary> later(threads - 1);
+    const auto first = [&](int k) { return ids.size() * size_t(k) / threads; };
+    in_parallel(threads, [&](int k) {
+      Vocabulary& own = k ? later[k - 1] : names;
+      for (size_t t = first(k); t < first(k + 1); ++t)
+        ids[t] = int32_t(own.intern(cell(int64_t(t), column)));
+    });
+    for (int k = 1; k < threads; ++k) {  // in order, so that numbers follow the first appearance
+      std::vector<int32_t> number;
+      for (uint32_t id = 0; id < later[k - 1].size(); ++id)
+        number.push_back(int32_t(names.intern(later[k - 1].view()[id])));
+      for (size_t t = first(k); t < first(k + 1); ++t) ids[t] = number[ids[t]];
+    }
   }
   nb::list all;
   for (uint32_t id = 0; id < names.size(); ++id) {
@@ -200,7 +211,7 @@ void bind_corpus(nb::module_& m) {
   m.def("read_attributes", &read_attributes, "text"_a.noconvert(), "name"_a);
   m.def("pack_columns", &pack_columns, "sentences"_a.none());
   m.def("number_labels", &number_labels, "text"_a.noconvert(), "cells"_a.noconvert(), "column"_a,
-        "known"_a);
+        "known"_a, "threads"_a = 1);
   m.def("holds_only", &holds_only, "text"_a.noconvert(), "cells"_a.noconvert(), "column"_a,
         "names"_a);
   m.def("write_columns", &write_columns, "text"_a.noconvert(), "cells"_a.noconvert(),

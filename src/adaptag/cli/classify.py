@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -16,8 +18,9 @@ from adaptag.cli.options import (
     ModelOption,
     NewModelOption,
     OutputOption,
+    ThreadsOption,
 )
-from adaptag.cli.output import output_stream, say
+from adaptag.cli.output import output_stream, say, write_ordered
 from adaptag.cli.settings import given_parameters, with_settings
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.errors import ParameterError
@@ -109,11 +112,12 @@ def predict(
         bool,
         option("--unlabelled", help="No document has a label: tabs in text are white space."),
     ] = False,
+    threads: ThreadsOption = None,
 ) -> None:
     """Classify documents: one line with the class of each.
 
     Documents are written like those of the training data, with labels or without; blank lines are
-    skipped. Files of any size are read in parts.
+    skipped. Files of any size are read in parts, which are classified on all cores.
     """
     from adaptag.classification.documents import DocumentClassifier
     from adaptag.cli.output import check_files
@@ -121,18 +125,25 @@ def predict(
 
     check_files({"--output": output}, {"DATA": data, "--model": model})
     classifier = DocumentClassifier.load(model)
+    parts: Iterable[AttributeCorpus | None] = classifier.read_parts(data, bare=unlabelled)
+    if not data.is_file():  # a line of a pipe is answered before the next one is waited for
+        parts = itertools.chain.from_iterable((part, None) for part in parts)
     with output_stream(output) as out, working(f"classifying {data}"):
-        for part in classifier.read_parts(data, bare=unlabelled):
-            out.write(_predicted(classifier, part, probabilities).encode())
+        write_ordered(
+            out,
+            lambda part: (_predicted(classifier, part, probabilities).encode(), len(part)),
+            parts,
+            threads,
+        )
 
 
 def _predicted(classifier: DocumentClassifier, corpus: AttributeCorpus, probabilities: bool) -> str:
     """Write one line per document: its class, and on request the probability of each class."""
     names = classifier.labels
     if not probabilities:
-        return "".join(f"{names[y]}\n" for y in classifier.predict(corpus).tolist())
+        return "".join(f"{names[y]}\n" for y in classifier.predict(corpus, threads=1).tolist())
     lines = []
-    for row in classifier.probabilities(corpus).tolist():
+    for row in classifier.probabilities(corpus, threads=1).tolist():
         cells = [f"{name}:{p:.6f}" for name, p in zip(names, row, strict=True)]
         lines.append("\t".join([names[row.index(max(row))], *cells]) + "\n")
     return "".join(lines)

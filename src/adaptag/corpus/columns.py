@@ -288,7 +288,7 @@ class ColumnCorpus:
         return ColumnCorpus(self.name, self.text, self.cells[tokens], starts, lines, labels)
 
     def number_labels(
-        self, known: Sequence[str] = (), column: int = -1
+        self, known: Sequence[str] = (), column: int = -1, threads: int | None = None
     ) -> tuple[NDArray[np.int32], list[str]]:
         """Number the labels; names not in ``known`` are appended to it.
 
@@ -301,7 +301,10 @@ class ColumnCorpus:
             raise CorpusError(
                 f"{self.name}:{where}: 1 column; a labelled file needs at least 2, the label last"
             )
-        ids, names = core.number_labels(self.text, self.cells, column % self.n_columns, list(known))
+        n = threads_for(threads, tokens=self.n_tokens)
+        ids, names = core.number_labels(
+            self.text, self.cells, column % self.n_columns, list(known), n
+        )
         return ids, names
 
     def last_column_holds_labels(self, labels: Sequence[str], *, labelled: bool) -> bool:
