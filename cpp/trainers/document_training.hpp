@@ -32,6 +32,9 @@ class DocumentGradient {
 
   explicit DocumentGradient(const Layout& layout) : lattice_(layout) {}
 
+  // What is not yet in the totals.
+  Totals rest() const { return {std::log(product_), 0, 0}; }
+
   // Of scores [K] to a gradient [K], and the best label where there is a place for it.
   Totals operator()(const float* scores, const Sentence& s, int32_t* best, float* gradient) {
     if constexpr (K == 1) {
@@ -48,7 +51,7 @@ class DocumentGradient {
 
  private:
   // margin: s(1) − s(0)
-  static Totals of_two_labels(float margin, const Sentence& s, int32_t* best, float* gradient) {
+  Totals of_two_labels(float margin, const Sentence& s, int32_t* best, float* gradient) {
     if (best) *best = margin > 0;
     *gradient = 0;
     if (s.labels[0] == no_label) return {};
@@ -56,11 +59,24 @@ class DocumentGradient {
     const double e = std::exp(-std::abs(towards));
     const double wrong = (towards > 0 ? e : 1) / (1 + e);
     *gradient = float(s.labels[0] == 1 ? wrong : -wrong) * s.weight;
-    const Totals totals{std::log1p(e) + std::max(0.0, -towards), 1 - wrong, 1};
+    Totals totals{std::max(0.0, -towards), 1 - wrong, 1};
+    if (s.weight == 1)
+      add_logarithm(1 + e, totals);
+    else
+      totals.loss += std::log1p(e);
     return totals.weighted(s.weight);
   }
 
+  // Logarithms take time: that of a product is taken when it gets large.
+  void add_logarithm(double x, Totals& totals) {
+    product_ *= x;
+    if (product_ < 1e100) return;
+    totals.loss += std::log(product_);
+    product_ = 1;
+  }
+
   Lattice<W> lattice_;
+  double product_ = 1;
 };
 
 // Sums of the scores of rows, several at a time: one would wait for itself.
@@ -145,7 +161,7 @@ class DocumentTraining final : public Training {
         const Totals own = train(&team, size_t(member), data, wanted, best);
         if (member == 0) totals = own;
       });
-    *state_.run = learners_[0].end();
+    for (Learner& one : learners_) *state_.run = one.end();  // all say the same
     return totals;
   }
 
@@ -258,7 +274,7 @@ class DocumentTraining final : public Training {
       }
       for_each_part([](Learner& one, const DocumentPart&, size_t) { one.end_group(); });
     }
-    return totals;
+    return totals += gradient_of.rest();
   }
 
   const Layout layout_;

@@ -77,6 +77,7 @@ class DocumentParts {
       parts[p].last.assign(data.size(), 0.0f);
       ends_[p] = {parts[p].rows.get(), parts[p].values.get()};
     }
+    shared_.reserve(data.predicates.size());  // memory that is not written costs nothing
     for (size_t i = 0; i < data.size(); ++i) add_document(data[i], i, may_share);
     for (DocumentPart& part : parts)
       std::replace(part.rows.get(), part.rows.get() + part.offsets.back(), no_predicate,

@@ -41,14 +41,20 @@ class SgdDocuments {
   void put(Sgd::RowState& state, uint32_t) const { state = {shrunk_, run_.summed}; }
   const float* weights(uint32_t row) const { return weights_.data() + row * size_t(K); }
 
-  void begin(const Sgd::RunState& run) { run_ = run; }
-  Sgd::RunState end() const { return run_; }
+  void begin(const Sgd::RunState& run) {
+    run_ = run;
+    scale_ = std::exp(shrunk_ - run_.shrink);
+  }
+  Sgd::RunState end() {
+    run_.shrink = shrunk_ - std::log(scale_);
+    return run_;
+  }
   void begin_group() { gains_.clear(); }
 
   void score(const Document& d, float* sums) {
     steps_.begin(run_.step++);
-    const auto scale = float(std::exp(shrunk_ - run_.shrink));
-    run_.shrink -= std::log1p(-steps_.shrink);
+    const auto scale = float(scale_);
+    scale_ *= 1 - steps_.shrink;
     gains_.push_back(steps_.step / scale);
     updated_ = 0;
     ScoresOfRows<K> scores;
@@ -76,10 +82,10 @@ class SgdDocuments {
   }
 
   void end_group() {
-    if (run_.shrink - shrunk_ < 8) return;  // float32 has room for more
-    const auto shrink = float(std::exp(shrunk_ - run_.shrink));
-    for (float& w : weights_) w *= shrink;
-    shrunk_ = run_.shrink;
+    if (scale_ > 1e-4) return;  // float32 has room for more
+    for (float& w : weights_) w *= float(scale_);
+    shrunk_ -= std::log(scale_);
+    scale_ = 1;
   }
 
   void shrink(uint32_t, float* out) const {
@@ -90,6 +96,7 @@ class SgdDocuments {
   SgdSteps steps_;
   Sgd::RunState run_{};
   double shrunk_ = 0;           // the sum S that all weights have seen
+  double scale_ = 1;            // of the weights, while updates go on: e^(shrunk − S)
   std::vector<float> weights_;  // [n, K]
   std::vector<float> gains_;    // what to multiply the gradients of the group by
   size_t updated_ = 0;          // documents of the group
