@@ -1,6 +1,7 @@
 # Each target sets up all it needs: a virtual environment in .venv with adaptag built into it.
 PYTHON ?= python3
 BIN := .venv/bin
+CPP := $(wildcard cpp/*.?pp cpp/*/*.?pp benchmarks/*.cpp)
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/* cpp/*/*)
 
 NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py, \
@@ -11,7 +12,7 @@ NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py
 export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint format bench bench-all results docs wheel clean
+.PHONY: demo test lint format bench bench-all bench-check results docs wheel clean
 
 demo: .venv/.built
 	$(BIN)/adaptag demo
@@ -26,20 +27,27 @@ lint: .venv/.lint
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
-	$(BIN)/clang-format --dry-run --Werror $(wildcard cpp/*.?pp cpp/*/*.?pp)
+	$(BIN)/clang-format --dry-run --Werror $(CPP)
 	$(BIN)/lint-imports
 
 format: .venv/.lint
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
-	$(BIN)/clang-format -i $(wildcard cpp/*.?pp cpp/*/*.?pp)
+	$(BIN)/clang-format -i $(CPP)
 
-bench: .venv/.built
-	$(BIN)/python benchmarks/conll2000.py
-	$(BIN)/python benchmarks/scaling.py
+# One run of the benchmark suite, about fifteen minutes, appended to benchmarks/results/history.json;
+# ARGS="--only pku" measures a part. The pages show accepted runs: ARGS=--accept.
+bench: .venv/.sklearn .venv/.experiments
+	$(BIN)/python benchmarks/run.py $(ARGS)
+	$(BIN)/python benchmarks/page.py
 
-bench-all: bench .venv/.batch
-	$(BIN)/python benchmarks/per_pass.py
+# Fails where a figure is more than a tenth worse beside its peer than in the accepted run.
+bench-check: .venv/.sklearn
+	$(BIN)/python benchmarks/run.py --check $(ARGS)
+
+bench-all: .venv/.sklearn .venv/.experiments
+	$(BIN)/python benchmarks/run.py --all $(ARGS)
+	$(BIN)/python benchmarks/page.py
 	$(BIN)/python benchmarks/pos.py
 	$(BIN)/python benchmarks/segmentation_speed.py
 	$(BIN)/python benchmarks/documents.py
@@ -79,8 +87,8 @@ clean:
 	    'import sysconfig; print(sysconfig.get_path("platlib"))')"
 	touch $@
 
-.venv/.batch: .venv/.built
-	$(BIN)/pip install --quiet --no-build-isolation --editable ".[batch,sklearn]"
+.venv/.sklearn: .venv/.built
+	$(BIN)/pip install --quiet --no-build-isolation --editable ".[sklearn]"
 	touch $@
 
 .venv/.experiments: .venv/.built

@@ -29,8 +29,6 @@ class Contestant:
     settings: tuple[str, ...] = ()
     passes: int = 10
     repeats: int = 99  # at most, where a run is long
-    ladder_from: int = 1  # passes; known to be far below the target before
-    quick: bool = False
     cores: int = 1
 
 
@@ -46,11 +44,12 @@ def train_command(
     model: Path,
     passes_log: Path,
     template: str = "chunking",
+    seed: int = 1,
 ) -> list[str]:
     """Train on a column file; the peers have the features of chunking.py, or ready attributes."""
     if c.tool == "adaptag":
         files = [str(text), "-t", template, "-m", str(model), "--log", str(passes_log)]
-        options = ["--algorithm", c.algorithm, "--passes", str(passes), "--seed", "1"]
+        options = ["--algorithm", c.algorithm, "--passes", str(passes), "--seed", str(seed)]
         return [ADAPTAG, "train", *files, *options, *c.settings]
     command = [PEER_PYTHON, "-m", f"peers.{c.tool}", "train", str(text), str(model)]
     return [*command, str(passes), c.algorithm, *c.settings]

@@ -37,13 +37,18 @@ def run(command: list[str], log: Path, cores: int = 1) -> Run:
     return Run(*figures)
 
 
+def environment() -> dict[str, str]:
+    """The environment without what changes Python, e.g. keeps it from storing compiled modules."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
 def launch(cores: int, log: str, command: list[str]) -> tuple[int, float, float, float]:
     """Exit status, wall s, processor s and peak MB of the command, pinned to the last cores."""
     os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[-cores:])
     output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
     to_log = [(os.POSIX_SPAWN_DUP2, output, stream) for stream in (1, 2)]
     start = time.perf_counter()
-    child = os.posix_spawn(command[0], command, os.environ, file_actions=to_log)
+    child = os.posix_spawn(command[0], command, environment(), file_actions=to_log)
     _, status, usage = os.wait4(child, 0)
     wall = time.perf_counter() - start
     cpu = usage.ru_utime + usage.ru_stime

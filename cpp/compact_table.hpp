@@ -21,7 +21,7 @@
 #pragma once
 
 #ifdef __SSE2__
-#include <emmintrin.h>
+#include <immintrin.h>
 #endif
 
 #include <algorithm>
@@ -50,11 +50,6 @@ T read_value(const uint8_t* p) {
   std::memcpy(&value, p, sizeof value);
   return value;
 }
-
-template <int N>
-struct VecOfBytes {
-  typedef int8_t i8 __attribute__((vector_size(N)));
-};
 
 // Mixes the hash of a cell, which is random already, into that of a feature.
 inline uint64_t mix_cell(uint64_t h, uint64_t cell) {
@@ -277,16 +272,17 @@ class CompactTable {
   // Adds values [Y] to `out`; lanes from Y on get anything.
   template <int W>
   static void add_dense(const uint8_t* values, int shift, uint32_t* out, int w) {
-    constexpr int lanes = W == 4 ? 4 : 8;
-    using Ints = typename VecOf<lanes>::i32;
-    for (int j = 0; j < (W ? W : w); j += lanes) {
-      typename VecOfBytes<lanes>::i8 bytes;
-      Ints sum;
-      std::memcpy(&bytes, values + j, sizeof bytes);
+    int j = 0;
+#ifdef __AVX2__
+    for (; W != 4 && j < (W ? W : w); j += 8) {
+      VecOf<8>::i32 sum;
       std::memcpy(&sum, out + j, sizeof sum);
-      sum += __builtin_convertvector(bytes, Ints) << shift;
+      const auto bytes = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(values + j));
+      sum += VecOf<8>::i32(_mm256_cvtepi8_epi32(bytes)) << shift;
       std::memcpy(out + j, &sum, sizeof sum);
     }
+#endif
+    for (; j < (W ? W : w); ++j) out[j] += uint32_t(int32_t(int8_t(values[j]))) << shift;
   }
 
   // Throws unless every row lies in its bucket, and every label and value is in range.

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "memory.hpp"
 #include "text.hpp"
 #include "transforms.hpp"
 #include "vocabulary.hpp"
@@ -82,8 +83,8 @@ struct Program {
 struct KindOrder {
   uint32_t edge_begin, node_end;  // as in Layout
 
-  void restore(std::vector<uint32_t>& ids, std::vector<float>& values, size_t begin,
-               size_t end) const {
+  template <class Ids, class Values>
+  void restore(Ids& ids, Values& values, size_t begin, size_t end) const {
     if (edge_begin == node_end) return;
     const auto kind = [&](size_t k) { return int(ids[k] >= edge_begin) + int(ids[k] >= node_end); };
     for (size_t k = begin + 1; k < end; ++k)  // insertion: hardly ever is there anything to do
@@ -106,6 +107,7 @@ struct Cells {
     ids.resize((T + 2 * size_t(reach)) * n_columns);
   }
   const uint32_t* token(int t) const { return ids.data() + (t + reach) * size_t(n_columns); }
+  uint32_t* first_token() { return ids.data() + reach * size_t(n_columns); }
   uint32_t& at(int column, int t) { return ids[(t + reach) * size_t(n_columns) + column]; }
   void set_boundaries(const std::vector<uint32_t>& before, const std::vector<uint32_t>& behind) {
     for (int k = 1; k <= reach; ++k)
@@ -186,9 +188,9 @@ class FeatureIndex {
   struct Scratch {
     Cells cells;
     std::vector<uint64_t> hashes;
-    std::vector<uint32_t> predicates;
-    std::vector<float> values;
-    std::vector<int64_t> offsets;
+    LargeVector<uint32_t> predicates;
+    LargeVector<float> values;
+    LargeVector<int64_t> offsets;
     std::string text;
   };
 

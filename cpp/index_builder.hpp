@@ -1,13 +1,18 @@
 // Builds a feature index from training data, or grows one, and encodes that data at the same time:
 // all of it, numbered at the end by frequency, or part after part of a stream, numbered at once.
+//
+// In several threads, each has a range of sentences: it numbers their tokens, these numbers are
+// merged, then it numbers their predicates, these are merged. The index that comes out does not
+// depend on the number of threads.
 #pragma once
 
 #include <array>
-#include <bit>
+#include <functional>
 #include <numeric>
 
 #include "edge_limit.hpp"
-#include "feature_index.hpp"
+#include "numbering.hpp"
+#include "ranges.hpp"
 
 namespace adaptag {
 
@@ -25,172 +30,342 @@ class IndexBuilder {
     seed_predicates(keys, n_of_kind, stored.size());
   }
 
-  // Counts and encodes sentences of columns; cell(t, column) gives the token at flat position t.
+  // Counts and encodes sentences of columns in n threads; cell(t, column) gives the token at flat
+  // position t.
   template <class Cell>
-  void add(std::span<const int64_t> sentences, Cell&& cell) {
-    Cells cells;
-    std::vector<uint64_t> hashes;
-    predicates.reserve(predicates.size() + size_t(sentences.back()) * program_.lines.size());
-    for (size_t i = 0; i + 1 < sentences.size(); ++i) {
-      const int64_t first = sentences[i];
-      const int T = int(sentences[i + 1] - first);
-      cells.resize(program_, T);
-      for (int t = 0; t < T; ++t)
-        for (size_t c = 0; c < program_.columns.size(); ++c)
-          cells.at(int(c), t) = intern(int(c), cell(first + t, program_.columns[c].source));
-      cells.set_boundaries(before_, behind_);
-      fingerprints(program_, cells, hashes, [&](uint64_t h) { __builtin_prefetch(&home(h)); });
-      auto h = hashes.begin();
-      for (int t = 0; t < T; ++t) {
-        for (const Line& line : program_.lines) {
-          if (*h)
-            push(number(*h, line.kind, line.skeleton, [&](size_t k) {
-              return k < line.offsets.size() ? cells.token(t)[line.offsets[k]]
-                                             : VocabularyView::unknown;
-            }));
-          ++h;
-        }
-        positions.push_back(int64_t(predicates.size()));
-      }
-    }
+  void add(std::span<const int64_t> sentences, Cell&& cell, int n) {
+    const size_t C = program_.columns.size();
+    add_ranges(
+        sentences, n, program_.lines.size(),
+        [&](TokenNumbering& numbering, int64_t t, std::vector<uint32_t>& tokens) {
+          for (size_t c = 0; c < C; ++c)
+            tokens.push_back(numbering.number(program_.columns[c], c,
+                                              cell(t, program_.columns[c].source), !full()));
+        },
+        [&](PredicateNumbering& numbering, int64_t, int T, const uint32_t* tokens, Part& part) {
+          part.cells.resize(program_, T);
+          std::copy_n(tokens, size_t(T) * C, part.cells.first_token());
+          part.cells.set_boundaries(before_, behind_);
+          number_lines(numbering, part, [](int) {});
+          return size_t(T) * C;
+        });
   }
 
   // The same for attributes: positions [T + 1] → names and values.
   template <class Name>
   void add_attributes(std::span<const int64_t> sentences, std::span<const int64_t> items,
-                      Name&& name, std::span<const float> item_values) {
-    Cells cells;
-    std::vector<uint64_t> hashes;
+                      Name&& name, std::span<const float> item_values, int n) {
     const auto skeleton = uint32_t(program_.attribute_skeleton);
-    for (size_t i = 0; i + 1 < sentences.size(); ++i) {
-      const int64_t first = sentences[i];
-      const int T = int(sentences[i + 1] - first);
-      cells.resize(program_, T);
-      fingerprints(program_, cells, hashes, [](uint64_t) {});
-      auto h = hashes.begin();
-      for (int t = 0; t < T; ++t) {
-        for (int64_t k = items[first + t]; k < items[first + t + 1]; ++k) {
-          const uint32_t id = intern(name(k));
-          if (id == VocabularyView::unknown) continue;
-          const uint64_t f = Program::fingerprint(mix(Program::seed(skeleton), id));
-          push(number(f, program_.attribute_kind, skeleton,
-                      [&](size_t j) { return j == 0 ? id : VocabularyView::unknown; }),
-               item_values[k]);
-        }
-        for (const Line& line : program_.lines) {
-          if (*h) {
-            push(number(*h, line.kind, line.skeleton,
-                        [](size_t) { return VocabularyView::unknown; }),
-                 1.0f);
-          }
-          ++h;
-        }
-        positions.push_back(int64_t(predicates.size()));
-      }
-    }
+    add_ranges(
+        sentences, n, 16,
+        [&](TokenNumbering& numbering, int64_t t, std::vector<uint32_t>& tokens) {
+          for (int64_t k = items[t]; k < items[t + 1]; ++k)
+            tokens.push_back(numbering.number(name(k), !full()));
+        },
+        [&](PredicateNumbering& numbering, int64_t first, int T, const uint32_t* tokens,
+            Part& part) {
+          part.cells.resize(program_, T);
+          number_lines(numbering, part, [&](int t) {
+            for (int64_t k = items[first + t]; k < items[first + t + 1]; ++k) {
+              const uint32_t id = tokens[k - items[first]];
+              if (id == VocabularyView::unknown) continue;
+              const uint64_t f = Program::fingerprint(mix(Program::seed(skeleton), id));
+              push(part,
+                   numbering.count(f, program_.attribute_kind, skeleton, limit_,
+                                   [&](size_t j) { return j ? VocabularyView::unknown : id; }),
+                   item_values[k]);
+            }
+          });
+          return size_t(items[first + T] - items[first]);
+        });
   }
 
   // Sets the maximum number of predicates, existing ones included. New ones beyond it are left out,
-  // and no string is stored for them.
+  // and no string is stored for them. Data is added in one thread then.
   void limit(size_t n) { limit_ = n; }
 
   // The number of predicates of each kind.
-  std::array<uint32_t, 3> counts() const { return counts_; }
+  std::array<uint32_t, 3> counts() const { return predicates_.n_of_kind; }
 
   // Numbers the encoded data for a layout with this capacity of predicates of each kind: within its
   // kind, a predicate has its number in order of first appearance.
   void number_for_capacity(const std::array<uint32_t, 3>& capacity) {
     const uint32_t first[] = {0, capacity[0], capacity[0] + capacity[1]};
-    for (uint32_t& id : predicates) id = first[kinds_[id]] + ordinals_[id];
-    const KindOrder order{first[1], first[2]};
-    for (size_t t = 1; t < positions.size(); ++t)
-      order.restore(predicates, values, size_t(positions[t - 1]), size_t(positions[t]));
+    write_data({first[1], first[2]}, false, [&](uint32_t id) {
+      return first[predicates_.kinds[id]] + predicates_.ordinals[id];
+    });
   }
 
-  // Forgets the encoded data, not the predicates.
-  void clear_data() {
-    positions.assign(1, 0);
-    predicates.clear();
-    values.clear();
-  }
+  // Forgets the encoded data, not the predicates, which still count as often as they were seen.
+  void clear_data() { parts_.clear(); }
 
   // Treats all predicates as old ones: freezing keeps them, in order of first appearance.
-  void mark_all_as_old() { n_old_ = uint32_t(kinds_.size()); }
+  void mark_all_as_old() { n_old_ = uint32_t(predicates_.size()); }
 
   // Numbers the predicates by kind: first those of the index it started from, as they were, then
   // those seen at least `cutoff` times, by falling frequency. Drops the others and rewrites the
   // encoded data. Fills n_of_kind, slots, keys and derived. Of the new predicates that may have
   // node and edge weights, those that are too rare have node weights only.
   void freeze(uint32_t cutoff, const EdgeLimit& limit) {
-    const auto n = uint32_t(kinds_.size());
-    std::vector<uint32_t> count(n, 0);
-    for (const uint32_t id : predicates) ++count[id];
+    const auto n = uint32_t(predicates_.size());
+    std::vector<uint32_t> count = predicates_.counts();
     drop_rare_edge_weights(count, cutoff, limit);
-    const uint32_t top = n ? *std::max_element(count.begin(), count.end()) : 0;
-    std::vector<uint32_t> final_id(n, VocabularyView::unknown), order;
+    std::vector<uint32_t> order;
+    order.reserve(n);
     for (int kind = 0; kind < 3; ++kind) {
       const size_t begin = order.size();
       for (uint32_t id = 0; id < n_old_; ++id)
-        if (kinds_[id] == kind) order.push_back(id);
-      std::vector<uint32_t> starts(size_t(top) + 2, 0);  // counting sort, largest counts first
-      const auto kept = [&](uint32_t id) { return kinds_[id] == kind && count[id] >= cutoff; };
-      for (uint32_t id = n_old_; id < n; ++id)
-        if (kept(id)) ++starts[top - count[id] + 1];
-      std::partial_sum(starts.begin(), starts.end(), starts.begin());
-      const size_t first = order.size();
-      order.resize(first + starts.back());
-      for (uint32_t id = n_old_; id < n; ++id)
-        if (kept(id)) order[first + starts[top - count[id]]++] = id;
+        if (predicates_.kinds[id] == kind) order.push_back(id);
+      append_by_frequency(kind, cutoff, count, order);
       n_of_kind[kind] = uint32_t(order.size() - begin);
     }
+    std::vector<uint32_t> final_id(n, VocabularyView::unknown);
     for (uint32_t k = 0; k < order.size(); ++k) final_id[order[k]] = k;
-    slots.assign(Slots::capacity_for(order.size()), 0);
-    for (const Slot& slot : table_)
-      if (slot.fingerprint && final_id[slot.number] != VocabularyView::unknown)
-        insert(slots, slot.fingerprint, final_id[slot.number]);
-    const size_t width = program_.arity + 1;
-    keys.resize(order.size() * width);
-    for (uint32_t k = 0; k < order.size(); ++k)
-      std::copy_n(keys_.begin() + order[k] * width, width, keys.begin() + k * width);
-    renumber(final_id);
-    derived.assign(program_.columns.size() * vocabulary.size(), VocabularyView::unknown);
-    for (size_t c = 0; c < program_.columns.size(); ++c)
-      std::copy(derived_[c].begin(), derived_[c].end(), derived.begin() + c * vocabulary.size());
+    // The tables and the data at the same time, if there are threads.
+    const int n_threads = parts_.size() > 1 ? 2 : 1;
+    in_parallel(n_threads, [&](int k) {
+      if (k == 0) write_tables(order);
+      if (k == n_threads - 1)
+        write_data({n_of_kind[0], n_of_kind[0] + n_of_kind[1]}, order.size() < n,
+                   [&](uint32_t id) { return final_id[id]; });
+    });
   }
 
-  Vocabulary vocabulary;
-  std::vector<int64_t> positions{0};  // [T + 1] into predicates
-  std::vector<uint32_t> predicates;   // [F]
-  std::vector<float> values;          // [F], or empty for columns
+  Vocabulary& vocabulary() { return tokens_.vocabulary; }
+  LargeVector<int64_t> positions;    // [T + 1] into predicates
+  LargeVector<uint32_t> predicates;  // [F]
+  LargeVector<float> values;         // [F], or empty for columns
   uint32_t n_of_kind[3] = {0, 0, 0};
   std::vector<uint64_t> slots;    // fingerprint → predicate
   std::vector<uint32_t> keys;     // [P, 1 + arity] skeleton and token numbers
   std::vector<uint32_t> derived;  // [columns, V]
 
  private:
-  struct Slot {
-    uint64_t fingerprint = 0;  // 0: empty
-    uint32_t number = 0;
+  // Encoded data of a range of sentences, with the working memory of its thread.
+  struct alignas(64) Part {
+    LargeVector<uint32_t> ids;      // [F] numbers of predicates in the numbering of the thread
+    LargeVector<float> values;      // [F], or empty for columns
+    std::vector<int64_t> ends;      // [T] of the tokens, in ids
+    std::vector<uint32_t> numbers;  // of the thread's predicates for all data; empty: the same
+    Cells cells;
+    std::vector<uint64_t> hashes;
   };
 
   IndexBuilder(Program program, Vocabulary strings)
-      : vocabulary(std::move(strings)), program_(std::move(program)), table_(1 << 17) {
+      : program_(std::move(program)),
+        tokens_(program_.columns.size(), std::move(strings)),
+        predicates_(size_t(program_.arity)) {
     for (int k = 1; k <= program_.reach; ++k) {
-      before_.push_back(vocabulary.intern(Program::boundary(-k)));
-      behind_.push_back(vocabulary.intern(Program::boundary(k)));
+      before_.push_back(vocabulary().intern(Program::boundary(-k)));
+      behind_.push_back(vocabulary().intern(Program::boundary(k)));
     }
-    derived_.resize(program_.columns.size());
+  }
+
+  bool full() const { return predicates_.size() >= limit_; }
+
+  // Counts and encodes ranges of sentences. number_tokens(numbering, t, tokens) appends the numbers
+  // of the tokens of position t; encode(numbering, first, T, tokens, part) the predicates of the T
+  // positions from `first` on, and returns how many tokens it took.
+  template <class NumberTokens, class Encode>
+  void add_ranges(std::span<const int64_t> sentences, int n, size_t per_position,
+                  NumberTokens&& number_tokens, Encode&& encode) {
+    if (limit_ < no_limit) n = 1;
+    const size_t earlier = parts_.size();
+    parts_.resize(earlier + n);
+    const auto part_of = [&](int k) -> Part& { return parts_[earlier + k]; };
+    const auto occurrences = [&](size_t begin, size_t end) {
+      return size_t(sentences[end] - sentences[begin]) * per_position;
+    };
+    const auto encode_range = [&](PredicateNumbering& numbering, size_t begin, size_t end,
+                                  const uint32_t* tokens, Part& part) {
+      for (size_t i = begin; i < end; ++i)
+        tokens +=
+            encode(numbering, sentences[i], int(sentences[i + 1] - sentences[i]), tokens, part);
+    };
+    if (n == 1) {
+      std::vector<uint32_t> tokens;
+      const size_t N = sentences.size() - 1;
+      predicates_.reserve(occurrences(0, N));
+      part_of(0).ids.reserve(occurrences(0, N));
+      for (size_t i = 0; i < N; ++i) {
+        tokens.clear();
+        for (int64_t t = sentences[i]; t < sentences[i + 1]; ++t) number_tokens(tokens_, t, tokens);
+        encode_range(predicates_, i, i + 1, tokens.data(), part_of(0));
+      }
+      return;
+    }
+    // The first thread works on the numbering of all data: what is new there comes first anyway.
+    std::vector<std::vector<uint32_t>> tokens(n), token_numbers(n);
+    std::vector<TokenNumbering> token_numberings(n - 1, TokenNumbering(program_.columns.size()));
+    for_sentence_ranges(sentences, n, [&](int k, size_t begin, size_t end) {
+      TokenNumbering& numbering = k ? token_numberings[k - 1] : tokens_;
+      std::vector<uint32_t> own;  // not beside those of other threads while it grows
+      own.reserve(occurrences(begin, end));
+      for (int64_t t = sentences[begin]; t < sentences[end]; ++t) number_tokens(numbering, t, own);
+      tokens[k] = std::move(own);
+    });
+    for (int k = 1; k < n; ++k) token_numbers[k] = tokens_.merge(token_numberings[k - 1]);
+    std::vector<PredicateNumbering> numberings(n - 1, PredicateNumbering(size_t(program_.arity)));
+    for_sentence_ranges(sentences, n, [&](int k, size_t begin, size_t end) {
+      if (k)
+        for (uint32_t& id : tokens[k]) id = token_numbers[k][id];
+      PredicateNumbering& numbering = k ? numberings[k - 1] : predicates_;
+      numbering.reserve(occurrences(k ? begin : 0, k ? end : sentences.size() - 1));
+      part_of(k).ids.reserve(occurrences(begin, end));
+      encode_range(numbering, begin, end, tokens[k].data(), part_of(k));
+    });
+    for (int k = 1; k < n; ++k) part_of(k).numbers = predicates_.merge(numberings[k - 1]);
+  }
+
+  // Appends the predicates of the lines at every position of a sentence, after others(position).
+  template <class Others>
+  void number_lines(PredicateNumbering& numbering, Part& part, Others&& others) {
+    fingerprints(program_, part.cells, part.hashes, [&](uint64_t h) { numbering.prefetch(h); });
+    auto h = part.hashes.begin();
+    for (int t = 0; t < part.cells.length; ++t) {
+      others(t);
+      for (const Line& line : program_.lines) {
+        if (*h) {
+          const uint32_t id = numbering.count(*h, line.kind, line.skeleton, limit_, [&](size_t k) {
+            return k < line.offsets.size() ? part.cells.token(t)[line.offsets[k]]
+                                           : VocabularyView::unknown;
+          });
+          if (program_.attribute_skeleton >= 0)
+            push(part, id, 1.0f);
+          else if (id != VocabularyView::unknown)
+            part.ids.push_back(id);
+        }
+        ++h;
+      }
+      part.ends.push_back(int64_t(part.ids.size()));
+    }
+  }
+
+  static void push(Part& part, uint32_t id, float value) {
+    if (id == VocabularyView::unknown) return;
+    part.ids.push_back(id);
+    part.values.push_back(value);
+  }
+
+  // Appends the new predicates of a kind that are frequent enough, by falling frequency; of those
+  // that are equally frequent, the one seen first comes first.
+  void append_by_frequency(int kind, uint32_t cutoff, const std::vector<uint32_t>& count,
+                           std::vector<uint32_t>& order) const {
+    constexpr uint32_t often = 1 << 12;  // sorted by comparison; all others are counted
+    std::vector<uint32_t> starts(often + 1, 0);
+    const size_t first = order.size();
+    const auto kept = [&](uint32_t id) {
+      return predicates_.kinds[id] == kind && count[id] >= cutoff;
+    };
+    const auto n = uint32_t(predicates_.size());
+    for (uint32_t id = n_old_; id < n; ++id) {
+      if (!kept(id)) continue;
+      if (count[id] >= often)
+        order.push_back(id);
+      else
+        ++starts[often - count[id]];
+    }
+    std::stable_sort(order.begin() + first, order.end(),
+                     [&](uint32_t a, uint32_t b) { return count[a] > count[b]; });
+    const size_t counted = order.size();
+    std::partial_sum(starts.begin(), starts.end(), starts.begin());
+    order.resize(counted + starts.back());
+    for (uint32_t id = n_old_; id < n; ++id)
+      if (kept(id) && count[id] < often) order[counted + starts[often - count[id] - 1]++] = id;
+  }
+
+  void write_tables(const std::vector<uint32_t>& order) {
+    const size_t width = predicates_.width(), V = vocabulary().size();
+    slots.assign(Slots::capacity_for(order.size()), 0);
+    keys.resize(order.size() * width);
+    for (uint32_t k = 0; k < order.size(); ++k) {
+      insert(slots, predicates_.fingerprints[order[k]], k);
+      std::copy_n(predicates_.keys.begin() + order[k] * width, width, keys.begin() + k * width);
+    }
+    derived.assign(program_.columns.size() * V, VocabularyView::unknown);
+    for (size_t c = 0; c < program_.columns.size(); ++c)
+      std::copy(tokens_.derived[c].begin(), tokens_.derived[c].end(), derived.begin() + c * V);
+  }
+
+  // Fills positions, predicates and values with the data of all parts, a thread for each,
+  // renumbered by final_id(number), and forgets the parts. `some_dropped`: for some numbers it is
+  // unknown.
+  template <class FinalId>
+  void write_data(const KindOrder& order, bool some_dropped, FinalId&& final_id) {
+    if (parts_.empty()) parts_.resize(1);
+    const auto n = int(parts_.size());
+    const bool valued = program_.attribute_skeleton >= 0;
+    std::vector<size_t> tokens{0}, features{0};
+    in_parallel(n, [&](int k) { set_final_numbers(parts_[k], some_dropped, final_id); });
+    for (const Part& part : parts_) {
+      tokens.push_back(tokens.back() + part.ends.size());
+      features.push_back(features.back() + part.ids.size());
+    }
+    positions.resize(tokens.back() + 1);
+    positions[0] = 0;
+    if (n == 1) {
+      predicates = std::move(parts_[0].ids);
+      values = std::move(parts_[0].values);
+    } else {
+      predicates.resize(features.back());
+      values.resize(valued ? features.back() : 0);
+    }
+    in_parallel(n, [&](int k) {
+      Part& part = parts_[k];
+      std::copy(part.ids.begin(), part.ids.end(), predicates.begin() + features[k]);
+      std::copy(part.values.begin(), part.values.end(), values.begin() + features[k]);
+      size_t begin = features[k];
+      for (size_t t = 0; t < part.ends.size(); ++t) {
+        const size_t end = features[k] + size_t(part.ends[t]);
+        order.restore(predicates, values, begin, end);
+        positions[tokens[k] + t + 1] = int64_t(end);
+        begin = end;
+      }
+      part = {};
+    });
+    parts_.clear();
+  }
+
+  // Replaces the numbers of a part by final ones, in place.
+  template <class FinalId>
+  static void set_final_numbers(Part& part, bool some_dropped, FinalId&& final_id) {
+    std::vector<uint32_t>& numbers = part.numbers;
+    for (uint32_t& id : numbers) id = final_id(id);
+    const auto renumber = [&](auto&& of) {
+      if (!some_dropped) {
+        for (uint32_t& id : part.ids) id = of(id);
+        return;
+      }
+      size_t from = 0, to = 0;
+      for (int64_t& end : part.ends) {
+        for (; from < size_t(end); ++from) {
+          const uint32_t id = of(part.ids[from]);
+          if (id == VocabularyView::unknown) continue;
+          if (!part.values.empty()) part.values[to] = part.values[from];
+          part.ids[to++] = id;
+        }
+        end = int64_t(to);
+      }
+      part.ids.resize(to);
+      if (!part.values.empty()) part.values.resize(to);
+    };
+    if (numbers.empty())
+      renumber(final_id);
+    else
+      renumber([&](uint32_t id) { return numbers[id]; });
   }
 
   void drop_rare_edge_weights(const std::vector<uint32_t>& count, uint32_t cutoff,
                               const EdgeLimit& limit) {
-    const auto rich = [&](uint32_t id) { return kinds_[id] == 1 && count[id] >= cutoff; };
+    const auto rich = [&](uint32_t id) {
+      return predicates_.kinds[id] == 1 && count[id] >= cutoff;
+    };
     std::vector<uint32_t> counts;
-    for (uint32_t id = n_old_; id < kinds_.size(); ++id)
+    for (uint32_t id = n_old_; id < predicates_.kinds.size(); ++id)
       if (rich(id)) counts.push_back(count[id]);
     const uint32_t least = limit.least_count(std::move(counts));
-    for (uint32_t id = n_old_; id < kinds_.size(); ++id)
-      if (rich(id) && count[id] < least) kinds_[id] = 0;
+    for (uint32_t id = n_old_; id < predicates_.kinds.size(); ++id)
+      if (rich(id) && count[id] < least) predicates_.kinds[id] = 0;
   }
 
   void seed_derived(std::span<const uint32_t> table, size_t V) {
@@ -200,29 +375,24 @@ class IndexBuilder {
       if (id >= V && id != VocabularyView::unknown)
         throw std::invalid_argument("index: a derived string is out of range");
     for (size_t c = 0; c < program_.columns.size(); ++c)
-      derived_[c].assign(table.begin() + c * V, table.begin() + (c + 1) * V);
+      tokens_.derived[c].assign(table.begin() + c * V, table.begin() + (c + 1) * V);
   }
 
   void seed_predicates(std::span<const uint32_t> keys, const std::array<uint32_t, 3>& n_of_kind,
                        size_t V) {
-    const size_t width = program_.arity + 1, n = keys.size() / width;
+    const size_t width = predicates_.width(), n = keys.size() / width;
     if (keys.size() % width || uint64_t{n_of_kind[0]} + n_of_kind[1] + n_of_kind[2] != n)
       throw std::invalid_argument("index: keys and numbers of predicates do not fit together");
-    for (uint8_t kind = 0; kind < 3; ++kind) {
-      kinds_.insert(kinds_.end(), n_of_kind[kind], kind);
-      for (uint32_t k = 0; k < n_of_kind[kind]; ++k) ordinals_.push_back(k);
-      counts_[kind] = n_of_kind[kind];
-    }
-    keys_.assign(keys.begin(), keys.end());
-    n_old_ = uint32_t(n);
-    table_.resize(std::max(table_.size(), std::bit_ceil(n * 2)));
+    predicates_.keys.assign(keys.begin(), keys.end());
     const std::vector<Form> forms = skeleton_forms();
-    for (uint32_t id = 0; id < n_old_; ++id) {
-      const uint64_t h = stored_fingerprint(keys.subspan(id * width, width), kinds_[id], forms, V);
-      Slot* slot = find(h);
-      if (slot->fingerprint) throw std::invalid_argument("index: a predicate is stored twice");
-      *slot = {h, id};
-    }
+    size_t id = 0;
+    for (int kind = 0; kind < 3; ++kind)
+      for (uint32_t k = 0; k < n_of_kind[kind]; ++k, ++id) {
+        const auto key = keys.subspan(id * width, width);
+        if (!predicates_.add_stored(stored_fingerprint(key, kind, forms, V), kind))
+          throw std::invalid_argument("index: a predicate is stored twice");
+      }
+    mark_all_as_old();
   }
 
   // What a skeleton's predicates look like.
@@ -260,98 +430,15 @@ class IndexBuilder {
     return Program::fingerprint(h);
   }
 
-  Slot& home(uint64_t fingerprint) { return table_[fingerprint >> 32 & (table_.size() - 1)]; }
-
-  bool full() const { return kinds_.size() >= limit_; }
-
-  void push(uint32_t id) {
-    if (id != VocabularyView::unknown) predicates.push_back(id);
-  }
-  void push(uint32_t id, float value) {
-    if (id == VocabularyView::unknown) return;
-    predicates.push_back(id);
-    values.push_back(value);
-  }
-
-  uint32_t intern(std::string_view token) {
-    return full() ? vocabulary.view().find(token) : vocabulary.intern(token);
-  }
-
-  uint32_t intern(int c, std::string_view token) {
-    const Column& column = program_.columns[c];
-    const uint32_t raw = intern(token);
-    if (column.transform == Transform::identity) return raw;
-    if (raw == VocabularyView::unknown)
-      return vocabulary.view().find(apply(column.transform, column.length, token, text_));
-    std::vector<uint32_t>& known = derived_[c];
-    if (known.size() <= raw) known.resize(vocabulary.size(), VocabularyView::unknown);
-    if (known[raw] == VocabularyView::unknown)
-      known[raw] = intern(apply(column.transform, column.length, token, text_));
-    return known[raw];
-  }
-
-  // The number of a predicate in order of first appearance, unknown where it would be one too many;
-  // token(k) gives its key.
-  template <class Token>
-  uint32_t number(uint64_t fingerprint, int kind, uint32_t skeleton, Token&& token) {
-    Slot* slot = find(fingerprint);
-    if (slot->fingerprint) return slot->number;
-    if (full()) return VocabularyView::unknown;
-    const auto id = uint32_t(kinds_.size());
-    *slot = {fingerprint, id};
-    kinds_.push_back(uint8_t(kind));
-    ordinals_.push_back(counts_[kind]++);
-    keys_.push_back(skeleton);
-    for (int k = 0; k < program_.arity; ++k) keys_.push_back(token(size_t(k)));
-    if (kinds_.size() * 2 > table_.size()) grow();
-    return id;
-  }
-
-  // The slot that holds the fingerprint, or the empty one where it belongs.
-  Slot* find(uint64_t fingerprint) {
-    Slot *slot = &home(fingerprint), *end = table_.data() + table_.size();
-    while (slot->fingerprint && slot->fingerprint != fingerprint)
-      if (++slot == end) slot = table_.data();
-    return slot;
-  }
-
-  void grow() {
-    std::vector<Slot> old(table_.size() * 4);
-    old.swap(table_);
-    for (const Slot& slot : old)
-      if (slot.fingerprint) *find(slot.fingerprint) = slot;
-  }
-
-  void renumber(const std::vector<uint32_t>& final_id) {
-    const KindOrder order{n_of_kind[0], n_of_kind[0] + n_of_kind[1]};
-    size_t to = 0;
-    int64_t from = 0;
-    for (size_t t = 1; t < positions.size(); ++t) {
-      const size_t begin = to;
-      for (; from < positions[t]; ++from) {
-        const uint32_t id = final_id[predicates[from]];
-        if (id == VocabularyView::unknown) continue;
-        if (!values.empty()) values[to] = values[from];
-        predicates[to++] = id;
-      }
-      order.restore(predicates, values, begin, to);
-      positions[t] = int64_t(to);
-    }
-    predicates.resize(to);
-    if (!values.empty()) values.resize(to);
-  }
+  static constexpr size_t no_limit = 0xFFFFFFF0u;
 
   Program program_;
+  TokenNumbering tokens_;
+  PredicateNumbering predicates_;
+  std::vector<Part> parts_;
   std::vector<uint32_t> before_, behind_;
-  std::vector<std::vector<uint32_t>> derived_;  // [columns][V]
-  std::vector<Slot> table_;                     // fingerprint → number in order of first appearance
-  std::vector<uint8_t> kinds_;                  // by that number, as are the next two
-  std::vector<uint32_t> ordinals_;              // the predicate's number within its kind
-  std::vector<uint32_t> keys_;
-  std::array<uint32_t, 3> counts_{};
-  size_t limit_ = 0xFFFFFFF0u;
+  size_t limit_ = no_limit;
   uint32_t n_old_ = 0;  // the first ones are those of the index it started from
-  std::string text_;
 };
 
 }  // namespace adaptag

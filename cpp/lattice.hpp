@@ -4,8 +4,9 @@
 //
 // Forward–backward works on exponentials scaled to sum 1 at each position, in float32, with the
 // logarithms of the scales summed in float64. What underflow takes from a sum is below 1e-37, so a
-// value above `tiny` is exact to float32. Where an allowed label falls below it (weights so extreme
-// that they span the float range), the sentence is done again in log space in float64.
+// value above `tiny` is exact to float32. Where an allowed label falls below it, what is lost may
+// matter later in the sentence: if it can be more than `negligible` of Z (weights so extreme that
+// they span the float range), the sentence is done again in log space in float64.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +21,19 @@ namespace adaptag {
 
 constexpr float forbidden = -1e30f;  // the score of what a constraint rules out
 constexpr float tiny = 1e-30f;
+constexpr float negligible = 1e-15f;
 constexpr float large = 1024;     // Viterbi: prefix scores from here on are relative
 constexpr int viterbi_block = 8;  // positions between two looks at the size of prefix scores
 
 // The scale of rows that are stored as they are.
 constexpr auto unscaled = [](uint32_t) { return 1.0f; };
+
+// Whether two ranges of predicates, e.g. those with edge weights at two positions, are the same.
+inline bool same_predicates(const Sentence& s, int64_t a, int64_t a_end, int64_t b, int64_t b_end) {
+  return a_end - a == b_end - b &&
+         std::equal(s.predicates + a, s.predicates + a_end, s.predicates + b) &&
+         (!s.values || std::equal(s.values + a, s.values + a_end, s.values + b));
+}
 
 // What decoding may not choose. Null pointers: everything is allowed.
 struct Constraints {
@@ -47,13 +56,25 @@ class Lattice {
   // scale(id) is what a stored row must be multiplied by: training puts off regularisation.
   template <class Scale>
   void score(const Sentence& s, const float* weights, Scale&& scale) {
+    int64_t last_begin = 0, last_end = -1;  // the previous position's edge predicates
+    score(s, weights, scale, [&](int, int64_t begin, int64_t end) {
+      const bool starts = last_end < 0 || !same_predicates(s, last_begin, last_end, begin, end);
+      last_begin = begin;
+      last_end = end;
+      return starts;
+    });
+  }
+
+  // The same, where starts_run(t, begin, end) tells for t > 0 whether a run starts there; the edge
+  // predicates of t are [begin, end). A part of a sentence's predicates has the runs of the whole.
+  template <class Scale, class StartsRun>
+  void score(const Sentence& s, const float* weights, Scale&& scale, StartsRun&& starts_run) {
     length = s.length;
     const int w = width();
     node.resize(size_t(length) * w);
     runs.clear();
     edge.clear();
     const uint32_t node_end = layout_.node_end();
-    int64_t last_begin = 0, last_end = -1;  // the previous position's edge predicates
     for (int t = 0; t < length; ++t) {
       float* out = node.data() + size_t(t) * w;
       int64_t k = s.offsets[t];
@@ -61,9 +82,7 @@ class Lattice {
       k = sum_node_rows(s, weights, scale, out, k, end);
       if (s.always != no_predicate)
         rows_.add(out, weights + layout_.row(s.always), scale(s.always));
-      const int64_t edges = k;
-      const bool new_matrix = t > 0 && (last_end < 0 || !same(s, last_begin, last_end, edges, end));
-      if (new_matrix) {
+      if (t > 0 && starts_run(t, k, end)) {
         runs.push_back(t);
         const size_t first = edge.size();
         edge.resize(first + layout_.edge_size(), 0.0f);
@@ -76,11 +95,14 @@ class Lattice {
           rows_.add(out, weights + layout_.row(s.predicates[k]),
                     s.value(k) * scale(s.predicates[k]));
       }
-      if (t == 0) continue;
-      last_begin = edges;
-      last_end = end;
     }
     runs.push_back(length);
+  }
+
+  // Adds the scores of another part of the same sentence's predicates.
+  void add_scores(const Lattice& other) {
+    for (size_t i = 0; i < node.size(); ++i) node[i] += other.node[i];
+    for (size_t i = 0; i < edge.size(); ++i) edge[i] += other.edge[i];
   }
 
   // Begins a sentence of one token; the caller adds its scores to the row [W] that is returned.
@@ -137,6 +159,7 @@ class Lattice {
     in_log_space_ = !(exponentiate() && forward(log_z) && backward());
     return in_log_space_ ? expectations_in_log_space() : log_z;
   }
+  bool in_log_space() const { return in_log_space_; }  // whether expectations() needed it
 
   // P(y_t = y) and P(y_{t−1} = i, y_t = j), after expectations().
   double probability(int t, int y) const { return node_p[size_t(t) * width() + y]; }
@@ -363,12 +386,6 @@ class Lattice {
     for (size_t j = 0; j < layout_.edge_size(); j += width()) rows_.add(out + j, row + j, v);
   }
 
-  static bool same(const Sentence& s, int64_t a, int64_t a_end, int64_t b, int64_t b_end) {
-    return a_end - a == b_end - b &&
-           std::equal(s.predicates + a, s.predicates + a_end, s.predicates + b) &&
-           (!s.values || std::equal(s.values + a, s.values + a_end, s.values + b));
-  }
-
   // exp_node_ [T, W], exp_edge_ [M, Y, W] and its transpose, each shifted by its maximum. False
   // where constraints forbid all of one.
   bool exponentiate() {
@@ -398,14 +415,15 @@ class Lattice {
     return true;
   }
 
-  // α_t[j] ∝ Σ_i α_{t−1}[i] E[i, j] e_t[j], Σ_j α_t[j] = 1. False where precision is lost.
+  // α_t[j] ∝ Σ_i α_{t−1}[i] E[i, j] e_t[j], Σ_j α_t[j] = 1. False where all of it is lost.
   bool forward(double& log_z) {
     const int w = width();
     alpha_.resize(node.size());
+    scale_.resize(length);
     double log_scale = 0, product = 1;
     I lost{};
     const auto normalise = [&](float* a, int t) {
-      const float s = rows_.sum(a);
+      const float s = scale_[t] = rows_.sum(a);
       if (!(s > tiny)) return false;
       rows_.scale(a, 1.0f / s);
       lost |= too_small(a, t);
@@ -428,18 +446,22 @@ class Lattice {
       }
     }
     log_z = shift_ + log_scale + std::log(product);
-    return !any(lost);
+    lost_ = any(lost);
+    return true;
   }
 
   // β_{t−1}[i] ∝ Σ_j E[i, j] x_t[j] with x_t = e_t ∘ β_t;  P(y_t = j) = α_t[j] β_t[j] / Σ;
   // P(i, j) = α_{t−1}[i] E[i, j] x_t[j] / Σ. The outer products of a run are summed before the
-  // multiplication with E.
+  // multiplication with E. False where precision is lost: underflow takes less than Y · 1.6e-38
+  // from a value of α_t or β_t before they are divided by their sums, s_t and b_t. That is less
+  // than Y · 1.6e-38 / min(s_t / b_t, 1) / Σ of Z, Σ being α_t · β_t before the division by b_t.
   bool backward() {
     const int w = width();
     node_p.resize(node.size());
     edge_p.assign(edge.size(), 0.0f);
     beta_.resize(node.size());
     I lost{};
+    float least = scale_[length - 1] / Y;  // of the denominators; at the end β is 1 for each label
     rows_.copy(node_p.data() + size_t(length - 1) * w, alpha_.data() + size_t(length - 1) * w);
     rows_.copy(beta_.data() + size_t(length - 1) * w, exp_node_.data() + size_t(length - 1) * w);
     for (int m = n_matrices() - 1; m >= 0; --m) {
@@ -457,12 +479,13 @@ class Lattice {
         rows_.scale(p, 1.0f / total);
         rows_.scale(x, 1.0f / total);
         rows_.scale(b, 1.0f / top);
+        least = std::min(least, total * std::min(scale_[t - 1] / top, 1.0f));
         lost |= too_small(b, t - 1);
         multiply(b, exp_node_.data() + size_t(t - 1) * w);
       }
       sum_outer_products(m);
     }
-    return !any(lost);
+    return !(lost_ || any(lost)) || least > Y * (1.6e-38f / negligible);
   }
 
   // Marks the lanes of allowed labels at t whose value is so small that precision is lost.
@@ -544,6 +567,8 @@ class Lattice {
   std::vector<int32_t> back_;                 // [T, W] Viterbi: the best previous labels
   double shift_ = 0, log_z_ = 0;
   bool in_log_space_ = false;
+  bool lost_ = false;         // whether α has a value below `tiny`
+  std::vector<float> scale_;  // [T] what α was divided by
 };
 
 }  // namespace adaptag

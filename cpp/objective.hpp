@@ -1,10 +1,9 @@
-// The negative log-likelihood of a dataset and its gradient.
+// The negative log-likelihood of a sentence, its gradient, and the rows of weights it belongs to.
 //
-//   L(w) = Σ_i −log P(y_i | x_i, w),   ∂L/∂w = Σ_i E_P[f(x_i, y)] − f(x_i, y_i)
+//   L(w) = −log P(y | x, w),   ∂L/∂w = E_P[f(x, y)] − f(x, y)
 #pragma once
 
 #include "lattice.hpp"
-#include "parallel.hpp"
 
 namespace adaptag {
 
@@ -12,14 +11,18 @@ struct Totals {
   double loss = 0;              // Σ −log P(y | x), or the method's own loss
   double expected_correct = 0;  // Σ_t P(y_t = gold): the expected number of correct labels
   int64_t tokens = 0;
+  int64_t in_log_space = 0;  // sentences with weights so extreme that they took the slow way
 
   // The totals of a sentence whose loss has a weight.
-  Totals weighted(float weight) const { return {loss * weight, expected_correct, tokens}; }
+  Totals weighted(float weight) const {
+    return {loss * weight, expected_correct, tokens, in_log_space};
+  }
 
   Totals& operator+=(const Totals& other) {
     loss += other.loss;
     expected_correct += other.expected_correct;
     tokens += other.tokens;
+    in_log_space += other.in_log_space;
     return *this;
   }
 };
@@ -38,6 +41,7 @@ Totals marginal_likelihood_gradient(Lattice<W>& lattice, const int32_t* known) {
   const int w = lattice.width();
   Totals totals;
   totals.loss = lattice.expectations();
+  totals.in_log_space = lattice.in_log_space();
   for (int t = 0; t < lattice.length; ++t) {
     if (known[t] == no_label) continue;
     ++totals.tokens;
@@ -62,6 +66,7 @@ Totals likelihood_gradient(Lattice<W>& lattice, const int32_t* gold) {
   Totals totals;
   totals.loss = lattice.expectations() - lattice.path_score(gold);
   totals.tokens = lattice.length;
+  totals.in_log_space = lattice.in_log_space();
   for (float& p : lattice.node_p) p = -p;
   for (float& p : lattice.edge_p) p = -p;
   for (int t = 0; t < lattice.length; ++t) {
@@ -139,81 +144,6 @@ inline void count_features(const Dataset& data, const Layout& layout, float* cou
       }
     }
   }
-}
-
-// The part of L(w) that sentences [first, last) make up; its gradient is added where there is one.
-template <int W>
-Totals partial_objective(const Dataset& data, const Layout& layout, const float* weights,
-                         double* gradient, size_t first, size_t last) {
-  const FlushToZero flush_to_zero;
-  Lattice<W> lattice(layout);
-  const int w = lattice.width();
-  Totals totals;
-  for (size_t i = first; i < last; ++i) {
-    const Sentence s = data[i], next = data[std::min(i + 1, last - 1)];
-    if (s.length == 0) continue;
-    lattice.score(s, weights, unscaled);
-    if (s.legal) lattice.constrain({nullptr, s.legal});
-    totals += likelihood_gradient(lattice, s.labels).weighted(s.weight);
-    if (!gradient) continue;
-    // Rows lie far apart in memory: while these are added to, those of the next sentence come in.
-    // They fit the second cache, not the first. GCC drops calls of functions that only prefetch.
-    int64_t prefetched = next.offsets[0];
-    const int64_t end = next.offsets[next.length];
-    for_each_block<false>(lattice, s, layout,
-                          [&](uint32_t, size_t row, const float* delta, int n, float firing) {
-                            const float value = firing * s.weight;
-                            if (prefetched < end) {
-                              const size_t ahead = layout.row(next.predicates[prefetched++]);
-                              for (int j = 0; j < w; j += 16)
-                                __builtin_prefetch(weights + ahead + j, 0, 2);
-                              for (int j = 0; j < w; j += 8)
-                                __builtin_prefetch(gradient + ahead + j, 1, 2);
-                            }
-                            double* out = gradient + row;
-                            if (n == W)  // a constant: the compiler unrolls
-                              for (int j = 0; j < W; ++j) out[j] -= double(delta[j]) * value;
-                            else
-                              for (int j = 0; j < n; ++j) out[j] -= double(delta[j]) * value;
-                          });
-  }
-  return totals;
-}
-
-// L(w), adding ∂L/∂w to gradient [n_weights] where there is one. Each thread has its share of the
-// sentences and a gradient of its own; these are added up in order, so the same number of threads
-// gives the same bits.
-template <int W>
-Totals objective(const Dataset& data, const Layout& layout, const float* weights, double* gradient,
-                 int threads) {
-  threads = int(std::clamp<size_t>(data.size(), 1, threads));
-  // Up to token t: one row for each predicate, and inference as costly as Y of them for each token.
-  const auto cost = [&](int64_t t) { return data.positions[t] + t * layout.n_labels; };
-  const auto begin = [&](int k) {  // the first sentence of thread k
-    const int64_t share = cost(data.sentences.back()) / threads * k;
-    return size_t(std::partition_point(data.sentences.begin(), data.sentences.end() - 1,
-                                       [&](int64_t t) { return cost(t) < share; }) -
-                  data.sentences.begin());
-  };
-  const size_t n = gradient ? layout.n_weights() : 0;
-  std::vector<Totals> totals(threads);
-  std::vector<Array> others(threads);  // [threads] of [n_weights], the first stays empty
-  in_parallel(threads, [&](int k) {
-    if (k > 0 && gradient) others[k] = zeros(n);
-    totals[k] = partial_objective<W>(data, layout, weights, k > 0 ? others[k].get() : gradient,
-                                     begin(k), k + 1 < threads ? begin(k + 1) : data.size());
-  });
-  if (threads > 1) {
-    in_parallel(threads, [&](int slice) {
-      constexpr size_t block = 4096;  // stays in the cache while all are added to it
-      const size_t end = n * (slice + 1) / threads;
-      for (size_t j = n * slice / threads; j < end; j += block)
-        for (int k = 1; k < threads; ++k)
-          for (size_t i = j; i < std::min(j + block, end); ++i) gradient[i] += others[k][i];
-    });
-  }
-  for (int k = 1; k < threads; ++k) totals[0] += totals[k];
-  return totals[0];
 }
 
 }  // namespace adaptag

@@ -1,6 +1,7 @@
 // Patterns with scores of floating point → the tables of a predictor: integers, packed.
 #pragma once
 
+#include "memory.hpp"
 #include "segment_compiler.hpp"
 
 namespace adaptag {
@@ -29,8 +30,9 @@ class PackedPredictor {
   std::vector<uint32_t> pages, entries;
   std::vector<int16_t> character_rows;
   std::vector<int32_t> constant_rows;
-  Array slots, rows;  // PatternSlot [n_slots], bytes [n_bytes]
-  size_t n_slots = 0, n_bytes = 0;
+  LargeVector<uint32_t> slots;  // [n_slots, 4], each a PatternSlot
+  LargeVector<uint8_t> rows;
+  size_t n_slots = 0;
 
  private:
   // Rows have shifts of their own; the exponent is that of rows without one. Sums must not
@@ -113,10 +115,10 @@ class PackedPredictor {
     n_slots = size_t(double(chosen.size()) / options_.load) + 1;
     if (uint64_t{n_slots} + C >= no_pattern || n_rows >= (1u << 28))
       throw std::invalid_argument("too many patterns");
-    n_bytes = n_rows * n_transitions * size_t(options_.value_bits / 8);
-    slots = zeros(n_slots * sizeof(PatternSlot) / sizeof(double));
-    rows = zeros(n_bytes / sizeof(double));
-    auto* const table = reinterpret_cast<PatternSlot*>(slots.get());
+    static_assert(sizeof(PatternSlot) == 4 * sizeof(uint32_t));
+    slots.resize(4 * n_slots);
+    rows.assign(n_rows * n_transitions * size_t(options_.value_bits / 8), uint8_t(0));
+    auto* const table = reinterpret_cast<PatternSlot*>(slots.data());
     std::fill(table, table + n_slots, PatternSlot{});
     std::vector<uint32_t> slot_of(patterns.size());
     uint32_t next_row = 0;
@@ -175,7 +177,7 @@ class PackedPredictor {
     const float* scores = from.scores.data() + p.row;
     const size_t n = SegmentPatterns::positions(p.length) * size_t{n_transitions};
     const int shift = shift_of(scores, n, std::numeric_limits<Value>::max());
-    round_to(scores, n, shift, reinterpret_cast<Value*>(rows.get()) + (row >> 4) * n_transitions);
+    round_to(scores, n, shift, reinterpret_cast<Value*>(rows.data()) + (row >> 4) * n_transitions);
     return uint32_t(shift);
   }
 

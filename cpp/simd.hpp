@@ -74,6 +74,21 @@ typename VecOf<N>::f32 pick(typename VecOf<N>::f32 a, typename VecOf<N>::f32 b, 
 #endif
 }
 
+// N / 4 vectors of four numbers, one behind the other.
+template <int N>
+typename VecOf<N>::f32 join(const VecOf<4>::f32* four) {
+#if defined(__has_builtin) && __has_builtin(__builtin_shufflevector)
+  if constexpr (N == 16) {
+    const auto low = __builtin_shufflevector(four[0], four[1], 0, 1, 2, 3, 4, 5, 6, 7);
+    const auto high = __builtin_shufflevector(four[2], four[3], 0, 1, 2, 3, 4, 5, 6, 7);
+    return __builtin_shufflevector(low, high, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  }
+#endif
+  typename VecOf<N>::f32 out;
+  std::memcpy(&out, four, sizeof out);
+  return out;
+}
+
 // N rows of four numbers, which lie in four vectors one behind the other, to their four columns.
 template <int N>
 void to_columns(typename VecOf<N>::f32 (&v)[4]) {

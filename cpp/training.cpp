@@ -1,5 +1,6 @@
 #include "training.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 #include <string>
 #include <type_traits>
@@ -23,7 +24,7 @@ template <class T>
 constexpr size_t size_of = std::is_empty_v<T> ? 0 : sizeof(T);
 
 template <class A>
-std::unique_ptr<Training> make(const Declaration& d, const Values& values, const Task& task,
+std::unique_ptr<Training> make(const Declaration& d, const Values& values, Task task,
                                const Arrays& arrays) {
   using RowState = typename A::RowState;
   using RunState = typename A::RunState;
@@ -37,8 +38,9 @@ std::unique_ptr<Training> make(const Declaration& d, const Values& values, const
                                         reinterpret_cast<RunState*>(arrays.run_state.data())};
   if constexpr (A::hooks.special_form)
     if (auto special = A::special_form(values, task, state)) return special;
+  task.batch = std::max(task.batch, size_t(task.threads));  // a sentence for each thread
   return with_width(task.layout.width, [&]<int W>() -> std::unique_ptr<Training> {
-    return std::make_unique<TrainingWith<A, W>>(task, state.weights, A(values, task, state));
+    return std::make_unique<TrainingWith<A, W>>(values, task, state);
   });
 }
 
@@ -46,7 +48,7 @@ std::unique_ptr<Training> make(const Declaration& d, const Values& values, const
 
 std::unique_ptr<Training> make_training(std::string_view name, std::span<const double> values,
                                         const Layout& layout, const Dataset& data, size_t n,
-                                        const Arrays& arrays) {
+                                        const Arrays& arrays, int threads) {
   if (data.size() == 0) throw std::invalid_argument("no sentences to train on");
   std::unique_ptr<Training> training;
   for_each_algorithm([&]<class A>() {
@@ -54,7 +56,7 @@ std::unique_ptr<Training> make_training(std::string_view name, std::span<const d
     if (d.name != name) return;
     const Values by_name(d.parameters, values);
     const size_t batch = by_name.contains("batch") ? size_t(by_name["batch"]) : 1;
-    training = make<A>(d, by_name, {layout, data, n, batch}, arrays);
+    training = make<A>(d, by_name, {layout, data, n, batch, threads}, arrays);
   });
   if (!training) throw std::invalid_argument("unknown algorithm " + std::string(name));
   return training;

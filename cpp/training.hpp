@@ -19,6 +19,8 @@ class Training {
   virtual void read(float* out) = 0;
   // Brings Python's arrays up to date, where the run keeps some of its own.
   virtual void sync() {}
+  // The number of sentences per update.
+  virtual size_t batch() const = 0;
 };
 
 // The arrays of a run, which Python owns.
@@ -32,9 +34,10 @@ struct Arrays {
 std::vector<Declaration> declarations();
 
 // A run of the algorithm of this name, with values of its parameters in their order, where n
-// sentences make a pass; throws where there is none, or the arrays do not fit.
+// sentences make a pass; throws where there is none, or the arrays do not fit. The data must
+// outlive it.
 std::unique_ptr<Training> make_training(std::string_view name, std::span<const double> values,
                                         const Layout& layout, const Dataset& data, size_t n,
-                                        const Arrays& arrays);
+                                        const Arrays& arrays, int threads);
 
 }  // namespace adaptag

@@ -35,11 +35,12 @@ inline std::string_view as_text(const In<uint8_t>& bytes) {
 }
 
 // Hands a vector over to NumPy without copying it.
-template <class T>
-auto numpy(std::vector<T>&& data, std::vector<size_t> shape = {}) {
+template <class T, class Allocator>
+auto numpy(std::vector<T, Allocator>&& data, std::vector<size_t> shape = {}) {
+  using Vector = std::vector<T, Allocator>;
   if (shape.empty()) shape.push_back(data.size());
-  auto* owned = new std::vector<T>(std::move(data));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<T>*>(p); });
+  auto* owned = new Vector(std::move(data));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Vector*>(p); });
   return nb::ndarray<nb::numpy, T>(owned->data(), shape.size(), shape.data(), owner);
 }
 
@@ -50,6 +51,7 @@ void bind_index_builder(nb::module_& m);
 void bind_dataset(nb::module_& m);
 void bind_training(nb::module_& m);
 void bind_compact(nb::module_& m);
+void bind_batch(nb::module_& m);
 void bind_decoding(nb::module_& m);
 void bind_lexicon(nb::module_& m);
 void bind_segmentation(nb::module_& m);

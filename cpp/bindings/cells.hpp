@@ -8,9 +8,10 @@
 namespace adaptag {
 
 // The begin and end of cells, as an array whose last dimension is 2.
-inline auto numpy_cells(std::vector<Span>&& cells, std::vector<size_t> shape) {
-  auto* owned = new std::vector<Span>(std::move(cells));
-  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<std::vector<Span>*>(p); });
+template <class Spans>
+auto numpy_cells(Spans&& cells, std::vector<size_t> shape) {
+  auto* owned = new Spans(std::move(cells));
+  nb::capsule owner(owned, [](void* p) noexcept { delete static_cast<Spans*>(p); });
   shape.push_back(2);
   return nb::ndarray<nb::numpy, uint32_t>(reinterpret_cast<uint32_t*>(owned->data()), shape.size(),
                                           shape.data(), owner);

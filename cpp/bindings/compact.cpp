@@ -5,6 +5,7 @@
 #include <nanobind/stl/tuple.h>
 
 #include "../compact_builder.hpp"
+#include "encoding.hpp"
 
 using namespace nb::literals;
 
@@ -35,58 +36,16 @@ nb::tuple build(In<uint64_t> fingerprints, In<int64_t> offsets, In<int32_t> prev
   return nb::make_tuple(numpy(std::move(builder.buckets)), numpy(std::move(builder.rows)));
 }
 
-nb::tuple encode_columns(const PyCompactModel& self, In<uint8_t> text, In<uint32_t, 3> cells,
-                         In<int64_t> sentences) {
-  const CellView cell(text, cells);
-  check_columns(self.model.program(), cell.n_columns(), cells.shape(0));
-  Dataset::check_offsets(span(sentences), cells.shape(0), "sentence");
-  CompactModel::Scratch s;
-  s.offsets.push_back(0);
-  {
-    nb::gil_scoped_release release;
-    for (size_t i = 0; i + 1 < sentences.size(); ++i) {
-      const int64_t first = sentences.data()[i];
-      self.model.encode(
-          int(sentences.data()[i + 1] - first),
-          [&](int t, int column) { return cell(first + t, column); }, s);
-    }
-  }
-  return nb::make_tuple(numpy(std::move(s.offsets)), numpy(std::move(s.predicates)));
-}
-
-nb::tuple encode_attributes(const PyCompactModel& self, In<uint8_t> text, In<uint32_t, 3> cells,
-                            In<float> values, In<int64_t> positions, In<int64_t> sentences) {
-  const CellView cell(text, cells);
-  Dataset::check_offsets(span(positions), cells.shape(0), "position");
-  Dataset::check_offsets(span(sentences), positions.size() - 1, "sentence");
-  if (values.size() != cells.shape(0)) throw std::invalid_argument("one value for each attribute");
-  if (self.model.program().attribute_skeleton < 0)
-    throw std::invalid_argument("the template is for columns, not for attributes");
-  CompactModel::Scratch s;
-  s.offsets.push_back(0);
-  {
-    nb::gil_scoped_release release;
-    for (size_t i = 0; i + 1 < sentences.size(); ++i) {
-      const int64_t first = sentences.data()[i];
-      self.model.encode_attributes(
-          int(sentences.data()[i + 1] - first), positions.data() + first,
-          [&](int64_t k) { return cell(k, 0); }, values.data(), s);
-    }
-  }
-  return nb::make_tuple(numpy(std::move(s.offsets)), numpy(std::move(s.predicates)),
-                        numpy(std::move(s.values)));
-}
-
 // The weights of features first … last − 1: (feature, previous label or −1, label, weight).
 nb::tuple weights(const PyCompactModel& self, uint32_t first, uint32_t last) {
-  const auto n = self.model.n_of_kind();
+  const auto n = self.index.n_of_kind();
   if (first > last || last > n[0] + n[1] + n[2])
     throw std::invalid_argument("compact: the features are out of range");
   std::vector<uint32_t> features;
   std::vector<int32_t> previous, labels;
   std::vector<float> values;
   for (uint32_t f = first; f < last; ++f)
-    self.model.weights_of(f, [&](int i, int j, float value) {
+    self.index.weights_of(f, [&](int i, int j, float value) {
       features.push_back(f);
       previous.push_back(i);
       labels.push_back(j);
@@ -110,16 +69,17 @@ void bind_compact(nb::module_& m) {
       .def(nb::init<const Program&, In<uint32_t>, In<uint8_t>, int, int, int>(), "program"_a,
            "buckets"_a.noconvert(), "rows"_a.noconvert(), "n_labels"_a, "value_size"_a,
            "exponent"_a)
-      .def_prop_ro("n_of_kind", [](const PyCompactModel& self) { return self.model.n_of_kind(); })
+      .def_prop_ro("n_of_kind", [](const PyCompactModel& self) { return self.index.n_of_kind(); })
       .def(
           "find",
           [](const PyCompactModel& self, In<uint64_t> fingerprints) {
-            return numpy(self.model.find(span(fingerprints)));
+            return numpy(self.index.find(span(fingerprints)));
           },
           "fingerprints"_a.noconvert())
       .def("weights", &weights, "first"_a, "last"_a)
-      .def("encode_columns", &encode_columns, "text"_a.noconvert(), "cells"_a.noconvert(),
-           "sentences"_a.noconvert())
-      .def("encode_attributes", &encode_attributes, "text"_a.noconvert(), "cells"_a.noconvert(),
-           "values"_a.noconvert(), "positions"_a.noconvert(), "sentences"_a.noconvert());
+      .def("encode_columns", &encode_columns<PyCompactModel>, "text"_a.noconvert(),
+           "cells"_a.noconvert(), "sentences"_a.noconvert(), "threads"_a = 1)
+      .def("encode_attributes", &encode_attributes<PyCompactModel>, "text"_a.noconvert(),
+           "cells"_a.noconvert(), "values"_a.noconvert(), "positions"_a.noconvert(),
+           "sentences"_a.noconvert(), "threads"_a = 1);
 }

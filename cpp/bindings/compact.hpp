@@ -11,11 +11,11 @@ struct PyCompactModel {
                  int value_size, int exponent)
       : buckets(buckets),
         rows(rows),
-        model(program, CompactTable(span(buckets), span(rows), n_labels, value_size), exponent) {}
+        index(program, CompactTable(span(buckets), span(rows), n_labels, value_size), exponent) {}
 
   In<uint32_t> buckets;
   In<uint8_t> rows;
-  CompactModel model;
+  CompactModel index;
 };
 
 }  // namespace adaptag

@@ -37,10 +37,10 @@ size_t PackedTokens::append_token(nb::handle token) {
     throw InputError(place() + " is " + described(token) +
                      "; allowed: a string, or a tuple of strings, one per column");
   size_t n = 0;
-  for (nb::handle cell : token) {
+  for_items(token, [&](nb::handle cell) {
     append_cell(cell);
     ++n;
-  }
+  });
   return n;
 }
 
@@ -49,14 +49,14 @@ void PackedTokens::add_sentence(nb::handle sentence) {
     throw InputError("sentence " + std::to_string(sentences.size()) + " is " + described(sentence) +
                      "; allowed: a list of tokens" +
                      (PyUnicode_Check(sentence.ptr()) ? ", e.g. the string's .split()" : ""));
-  for (nb::handle token : sentence) {
+  for_items(sentence, [&](nb::handle token) {
     const size_t n = append_token(token);
     if (n_columns == 0) n_columns = n;
     if (n != n_columns || n == 0)
       throw InputError(place() + ": " + std::to_string(n) + " columns; the first token has " +
                        std::to_string(n_columns));
     ++n_tokens_;
-  }
+  });
   if (text.size() > 0xFFFFFFF0u) throw InputError("more than 4 GiB of tokens in one call");
   sentences.push_back(n_tokens_);
 }
@@ -72,7 +72,7 @@ namespace {
 
 nb::tuple read_columns(In<uint8_t> text, std::string name, std::string separator,
                        std::string comment, bool skip_docstart,
-                       std::tuple<size_t, size_t, size_t> part) {
+                       std::tuple<size_t, size_t, size_t> part, int threads) {
   const auto [first_line, n_columns, data_line] = part;
   const ColumnOptions options{separator.empty() ? '\0' : separator[0],
                               comment,
@@ -83,7 +83,7 @@ nb::tuple read_columns(In<uint8_t> text, std::string name, std::string separator
   Columns out;
   {
     nb::gil_scoped_release release;
-    out = parse_columns(as_text(text), name, options);
+    out = parse_columns(as_text(text), name, options, threads);
   }
   const size_t T = out.lines.size();
   return nb::make_tuple(numpy_cells(std::move(out.cells), {T, out.n_columns}),
@@ -114,23 +114,54 @@ nb::tuple pack_columns(nb::handle sentences) {
                         numpy(std::move(out.sentences)));
 }
 
+CellView column_view(const In<uint8_t>& text, const In<uint32_t, 3>& cells, int column) {
+  const CellView cell(text, cells);
+  if (cells.shape(0) > 0 && (column < 0 || size_t(column) >= cell.n_columns()))
+    throw std::invalid_argument("cells: no such column");
+  return cell;
+}
+
 // Numbers of the strings in one column; names not in `known` are added behind it.
 nb::tuple number_labels(In<uint8_t> text, In<uint32_t, 3> cells, int column,
-                        std::vector<std::string> known) {
-  const CellView cell(text, cells);
-  const size_t T = cells.shape(0);
-  if (T > 0 && (column < 0 || size_t(column) >= cell.n_columns()))
-    throw std::invalid_argument("cells: no such column");
+                        std::vector<std::string> known, int threads) {
+  const CellView cell = column_view(text, cells, column);
   Vocabulary names;
-  for (const std::string& name : known) names.intern(name);
-  std::vector<int32_t> ids(T);
-  for (size_t t = 0; t < T; ++t) ids[t] = int32_t(names.intern(cell(int64_t(t), column)));
+  std::vector<int32_t> ids(cells.shape(0));
+  {
+    nb::gil_scoped_release release;
+    for (const std::string& name : known) names.intern(name);
+    std::vector<Vocabulary> later(threads - 1);
+    const auto first = [&](int k) { return ids.size() * size_t(k) / threads; };
+    in_parallel(threads, [&](int k) {
+      Vocabulary& own = k ? later[k - 1] : names;
+      for (size_t t = first(k); t < first(k + 1); ++t)
+        ids[t] = int32_t(own.intern(cell(int64_t(t), column)));
+    });
+    for (int k = 1; k < threads; ++k) {  // in order, so that numbers follow the first appearance
+      std::vector<int32_t> number;
+      for (uint32_t id = 0; id < later[k - 1].size(); ++id)
+        number.push_back(int32_t(names.intern(later[k - 1].view()[id])));
+      for (size_t t = first(k); t < first(k + 1); ++t) ids[t] = number[ids[t]];
+    }
+  }
   nb::list all;
   for (uint32_t id = 0; id < names.size(); ++id) {
     const std::string_view s = names.view()[id];
     all.append(nb::str(s.data(), s.size()));
   }
   return nb::make_tuple(numpy(std::move(ids)), all);
+}
+
+// Whether all strings in one column are among some names.
+bool holds_only(In<uint8_t> text, In<uint32_t, 3> cells, int column,
+                std::vector<std::string> names) {
+  const CellView cell = column_view(text, cells, column);
+  nb::gil_scoped_release release;
+  Vocabulary known;
+  for (const std::string& name : names) known.intern(name);
+  for (size_t t = 0; t < cells.shape(0); ++t)
+    if (known.view().find(cell(int64_t(t), column)) == VocabularyView::unknown) return false;
+  return true;
 }
 
 // The lines of the text with one or two columns added: a number where given, then the label.
@@ -142,11 +173,12 @@ nb::bytes write_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sen
   Dataset::check_offsets(span(sentences), labels.size(), "sentence");
   if (labels.size() != cells.shape(0) || (numbers && numbers->size() != labels.size()))
     throw std::invalid_argument("one label is needed for each token");
-  for (const int32_t y : span(labels))
-    if (y < 0 || size_t(y) >= names.size()) throw std::invalid_argument("a label is out of range");
   std::string out;
   {
     nb::gil_scoped_release release;
+    for (const int32_t y : span(labels))
+      if (y < 0 || size_t(y) >= names.size())
+        throw std::invalid_argument("a label is out of range");
     out.reserve(all.size() + labels.size() * 8);
     char number[32];
     for (size_t i = 0; i + 1 < sentences.size(); ++i) {
@@ -175,11 +207,13 @@ nb::bytes write_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sen
 void bind_corpus(nb::module_& m) {
   using namespace adaptag;
   m.def("read_columns", &read_columns, "text"_a.noconvert(), "name"_a, "separator"_a, "comment"_a,
-        "skip_docstart"_a, "part"_a);
+        "skip_docstart"_a, "part"_a, "threads"_a = 1);
   m.def("read_attributes", &read_attributes, "text"_a.noconvert(), "name"_a);
   m.def("pack_columns", &pack_columns, "sentences"_a.none());
   m.def("number_labels", &number_labels, "text"_a.noconvert(), "cells"_a.noconvert(), "column"_a,
-        "known"_a);
+        "known"_a, "threads"_a = 1);
+  m.def("holds_only", &holds_only, "text"_a.noconvert(), "cells"_a.noconvert(), "column"_a,
+        "names"_a);
   m.def("write_columns", &write_columns, "text"_a.noconvert(), "cells"_a.noconvert(),
         "sentences"_a.noconvert(), "labels"_a.noconvert(), "names"_a,
         "numbers"_a.noconvert().none());

@@ -5,6 +5,7 @@
 
 #include "../nbest.hpp"
 #include "../objective.hpp"
+#include "../ranges.hpp"
 #include "compact.hpp"
 #include "dataset.hpp"
 
@@ -25,7 +26,7 @@ class PyDecoder {
   // A compact model is features and weights in one.
   PyDecoder(const Layout& layout, const PyCompactModel* compact, std::vector<std::string> labels,
             std::optional<In<uint8_t, 2>> legal)
-      : layout_(layout), compact_(&compact->model), legal_(legal) {
+      : layout_(layout), compact_(&compact->index), legal_(legal) {
     if (compact_->table().n_labels() != layout.n_labels)
       throw std::invalid_argument("the compact model does not fit the labels");
     check(compact_->n_of_kind(), labels);
@@ -34,16 +35,16 @@ class PyDecoder {
   nb::list tag(nb::handle sentence) const {
     PackedTokens packed;
     packed.add_sentence(sentence);
-    return nb::borrow<nb::list>(tag_packed(packed)[0]);
+    return nb::borrow<nb::list>(tag_packed(packed, 1)[0]);
   }
-  nb::list tag_all(nb::handle sentences) const {
+  nb::list tag_all(nb::handle sentences, int threads) const {
     PackedTokens packed;
     packed.add_sentences(sentences);
-    return tag_packed(packed);
+    return tag_packed(packed, threads);
   }
 
   auto viterbi_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences,
-                       std::optional<In<uint8_t, 2>> legal) const {
+                       std::optional<In<uint8_t, 2>> legal, int threads) const {
     const CellView cell(text, cells);
     check_columns(program(), cell.n_columns(), cells.shape(0));
     Dataset::check_offsets(span(sentences), cells.shape(0), "sentence");
@@ -51,14 +52,14 @@ class PyDecoder {
     std::vector<int32_t> labels(cells.shape(0));
     {
       nb::gil_scoped_release release;
-      decode_columns(span(sentences), cell, constraints, labels.data());
+      decode_columns(span(sentences), cell, constraints, threads, labels.data());
     }
     return numpy(std::move(labels));
   }
   auto viterbi(const PyDataset& dataset, std::optional<In<uint8_t, 2>> legal,
-               std::optional<In<uint8_t, 2>> allowed) const {
+               std::optional<In<uint8_t, 2>> allowed, int threads) const {
     std::vector<int32_t> labels(dataset.data.positions.size() - 1);
-    run(dataset, legal, allowed,
+    run(dataset, legal, allowed, threads,
         [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t, int64_t first) {
           lattice.viterbi(labels.data() + first);
         });
@@ -66,11 +67,11 @@ class PyDecoder {
   }
   // P(y_t = y | x) [T, Y] and log Z [N].
   nb::tuple marginals(const PyDataset& dataset, std::optional<In<uint8_t, 2>> legal,
-                      std::optional<In<uint8_t, 2>> allowed) const {
+                      std::optional<In<uint8_t, 2>> allowed, int threads) const {
     const size_t T = dataset.data.positions.size() - 1, Y = layout_.n_labels;
     std::vector<float> p(T * Y);
     std::vector<double> log_z(dataset.data.size());
-    run(dataset, legal, allowed,
+    run(dataset, legal, allowed, threads,
         [&]<int W>(Lattice<W>& lattice, const Sentence& s, size_t i, int64_t first) {
           log_z[i] = lattice.expectations();
           for (int t = 0; t < s.length; ++t)
@@ -83,23 +84,24 @@ class PyDecoder {
   auto log_probabilities(const PyDataset& dataset, std::optional<In<uint8_t, 2>> legal) const {
     dataset.check_labelled();
     std::vector<double> out(dataset.data.size());
-    run(dataset, legal, {}, [&]<int W>(Lattice<W>& lattice, const Sentence& s, size_t i, int64_t) {
-      const double log_z = lattice.expectations();
-      if (all_known(s.labels, s.length)) {
-        out[i] = lattice.path_score(s.labels) - log_z;
-      } else {
-        lattice.fix(s.labels);
-        out[i] = lattice.expectations() - log_z;
-      }
-    });
+    run(dataset, legal, {}, 1,
+        [&]<int W>(Lattice<W>& lattice, const Sentence& s, size_t i, int64_t) {
+          const double log_z = lattice.expectations();
+          if (all_known(s.labels, s.length)) {
+            out[i] = lattice.path_score(s.labels) - log_z;
+          } else {
+            lattice.fix(s.labels);
+            out[i] = lattice.expectations() - log_z;
+          }
+        });
     return numpy(std::move(out));
   }
   // For each sentence its n best paths [k, T] and their log-probabilities [k].
   nb::list n_best(const PyDataset& dataset, int n, std::optional<In<uint8_t, 2>> legal,
-                  std::optional<In<uint8_t, 2>> allowed) const {
+                  std::optional<In<uint8_t, 2>> allowed, int threads) const {
     std::vector<std::vector<int32_t>> paths(dataset.data.size());
     std::vector<std::vector<double>> scores(dataset.data.size());
-    run(dataset, legal, allowed,
+    run(dataset, legal, allowed, threads,
         [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t i, int64_t) {
           adaptag::n_best(lattice, n, paths[i], scores[i]);
           const double log_z = lattice.expectations();
@@ -132,7 +134,7 @@ class PyDecoder {
     }
     std::vector<double> out(S);
     size_t k = 0;
-    run(dataset, legal, {}, [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t i, int64_t) {
+    run(dataset, legal, {}, 1, [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t i, int64_t) {
       if (k == S || size_t(row(k)[0]) != i) return;
       lattice.log_forward_backward();
       std::vector<uint8_t> of_type(Y);
@@ -192,64 +194,73 @@ class PyDecoder {
     return {nullptr, legal ? legal->data() : nullptr};
   }
 
-  // Scores every sentence and calls f(lattice, sentence, number, first position), without the GIL.
+  // Scores every sentence and calls f(lattice, sentence, number, first position), without the GIL
+  // and for several sentences at the same time.
   template <class F>
   void run(const PyDataset& dataset, const std::optional<In<uint8_t, 2>>& legal,
-           const std::optional<In<uint8_t, 2>>& allowed, F&& f) const {
+           const std::optional<In<uint8_t, 2>>& allowed, int threads, F&& f) const {
     dataset.check(layout_);
     const Dataset& data = dataset.data;
     const size_t Y = layout_.n_labels;
-    Constraints constraints = checked(legal);
+    const Constraints transitions = checked(legal);
     if (allowed && (allowed->shape(0) != data.positions.size() - 1 || allowed->shape(1) != Y))
       throw std::invalid_argument("allowed: the shape must be [tokens, labels]");
     nb::gil_scoped_release release;
     with_width(layout_.width, [&]<int W>() {
-      Lattice<W> lattice(layout_);
-      Scratch scratch;
-      for (size_t i = 0; i < data.size(); ++i) {
-        const Sentence s = data[i];
-        if (s.length == 0) continue;
-        score(lattice, s, scratch);
-        if (allowed) constraints.allowed = allowed->data() + size_t(data.sentences[i]) * Y;
-        lattice.constrain(constraints);
-        f.template operator()<W>(lattice, s, i, data.sentences[i]);
-      }
+      for_sentence_ranges(data.sentences, threads, [&](int, size_t begin, size_t end) {
+        Lattice<W> lattice(layout_);
+        Scratch scratch;
+        Constraints constraints = transitions;
+        for (size_t i = begin; i < end; ++i) {
+          const Sentence s = data[i];
+          if (s.length == 0) continue;
+          score(lattice, s, scratch);
+          if (allowed) constraints.allowed = allowed->data() + size_t(data.sentences[i]) * Y;
+          lattice.constrain(constraints);
+          f.template operator()<W>(lattice, s, i, data.sentences[i]);
+        }
+      });
     });
   }
 
   // Encodes and decodes sentence by sentence: nothing is kept but the labels.
   template <class Cell>
   void decode_columns(std::span<const int64_t> sentences, Cell&& cell,
-                      const Constraints& constraints, int32_t* labels) const {
+                      const Constraints& constraints, int threads, int32_t* labels) const {
     with_width(layout_.width, [&]<int W>() {
-      Lattice<W> lattice(layout_);
-      Scratch s;
-      for (size_t i = 0; i + 1 < sentences.size(); ++i) {
-        const int64_t first = sentences[i];
-        const int T = int(sentences[i + 1] - first);
-        if (T == 0) continue;
-        const auto token = [&](int t, int column) { return cell(first + t, column); };
-        score_columns(lattice, T, token, s);
-        lattice.constrain(constraints);
-        lattice.viterbi(labels + first);
-      }
+      for_sentence_ranges(sentences, threads, [&](int, size_t begin, size_t end) {
+        Lattice<W> lattice(layout_);
+        Scratch s;
+        for (size_t i = begin; i < end; ++i) {
+          const int64_t first = sentences[i];
+          const int T = int(sentences[i + 1] - first);
+          if (T == 0) continue;
+          const auto token = [&](int t, int column) { return cell(first + t, column); };
+          score_columns(lattice, T, token, s);
+          lattice.constrain(constraints);
+          lattice.viterbi(labels + first);
+        }
+      });
     });
   }
 
-  nb::list tag_packed(const PackedTokens& packed) const {
+  nb::list tag_packed(const PackedTokens& packed, int threads) const {
     check_columns(program(), packed.n_columns, packed.cells.size());
     std::vector<int32_t> labels(size_t(packed.sentences.back()));
     {
       nb::gil_scoped_release release;
-      decode_columns(packed.sentences, packed, checked(legal_), labels.data());
+      decode_columns(packed.sentences, packed, checked(legal_), threads, labels.data());
     }
     nb::list out;
     for (size_t i = 0; i + 1 < packed.sentences.size(); ++i) {
       const int64_t first = packed.sentences[i], n = packed.sentences[i + 1] - first;
       nb::object names = nb::steal<nb::object>(PyList_New(n));
       if (!names.is_valid()) throw nb::python_error();
-      for (int64_t t = 0; t < n; ++t)
-        PyList_SET_ITEM(names.ptr(), t, nb::object(names_[labels[first + t]]).release().ptr());
+      for (int64_t t = 0; t < n; ++t) {
+        PyObject* const name = PyList_GET_ITEM(names_.ptr(), labels[first + t]);
+        Py_INCREF(name);
+        PyList_SET_ITEM(names.ptr(), t, name);
+      }
       out.append(names);
     }
     return out;
@@ -278,17 +289,18 @@ void bind_decoding(nb::module_& m) {
            "layout"_a, "compact"_a, "labels"_a, "legal"_a.noconvert().none() = nb::none(),
            nb::keep_alive<1, 3>())
       .def("tag", &PyDecoder::tag, "sentence"_a.none())
-      .def("tag_all", &PyDecoder::tag_all, "sentences"_a.none())
+      .def("tag_all", &PyDecoder::tag_all, "sentences"_a.none(), "threads"_a = 1)
       .def("viterbi_columns", &PyDecoder::viterbi_columns, "text"_a.noconvert(),
-           "cells"_a.noconvert(), "sentences"_a.noconvert(), "legal"_a.noconvert().none())
+           "cells"_a.noconvert(), "sentences"_a.noconvert(), "legal"_a.noconvert().none(),
+           "threads"_a = 1)
       .def("viterbi", &PyDecoder::viterbi, "dataset"_a, "legal"_a.noconvert().none(),
-           "allowed"_a.noconvert().none())
+           "allowed"_a.noconvert().none(), "threads"_a = 1)
       .def("marginals", &PyDecoder::marginals, "dataset"_a, "legal"_a.noconvert().none(),
-           "allowed"_a.noconvert().none())
+           "allowed"_a.noconvert().none(), "threads"_a = 1)
       .def("log_probabilities", &PyDecoder::log_probabilities, "dataset"_a,
            "legal"_a.noconvert().none())
       .def("n_best", &PyDecoder::n_best, "dataset"_a, "n"_a, "legal"_a.noconvert().none(),
-           "allowed"_a.noconvert().none())
+           "allowed"_a.noconvert().none(), "threads"_a = 1)
       .def("segment_probabilities", &PyDecoder::segment_probabilities, "dataset"_a,
            "segments"_a.noconvert(), "type_of"_a.noconvert(), "starts"_a.noconvert(),
            "ends"_a.noconvert(), "legal"_a.noconvert().none());

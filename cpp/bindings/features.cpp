@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include "../layout.hpp"
+#include "encoding.hpp"
 #include "feature_index.hpp"
 
 using namespace nb::literals;
@@ -42,48 +43,6 @@ nb::list list_macros() {
   return all;
 }
 
-nb::tuple encode_columns(const PyFeatureIndex& self, In<uint8_t> text, In<uint32_t, 3> cells,
-                         In<int64_t> sentences) {
-  const CellView cell(text, cells);
-  check_columns(self.index.program(), cell.n_columns(), cells.shape(0));
-  Dataset::check_offsets(span(sentences), cells.shape(0), "sentence");
-  FeatureIndex::Scratch s;
-  s.offsets.push_back(0);
-  {
-    nb::gil_scoped_release release;
-    for (size_t i = 0; i + 1 < sentences.size(); ++i) {
-      const int64_t first = sentences.data()[i];
-      self.index.encode(
-          int(sentences.data()[i + 1] - first),
-          [&](int t, int column) { return cell(first + t, column); }, s);
-    }
-  }
-  return nb::make_tuple(numpy(std::move(s.offsets)), numpy(std::move(s.predicates)));
-}
-
-nb::tuple encode_attributes(const PyFeatureIndex& self, In<uint8_t> text, In<uint32_t, 3> cells,
-                            In<float> values, In<int64_t> positions, In<int64_t> sentences) {
-  const CellView cell(text, cells);
-  Dataset::check_offsets(span(positions), cells.shape(0), "position");
-  Dataset::check_offsets(span(sentences), positions.size() - 1, "sentence");
-  if (values.size() != cells.shape(0)) throw std::invalid_argument("one value for each attribute");
-  if (self.index.program().attribute_skeleton < 0)
-    throw std::invalid_argument("the template is for columns, not for attributes");
-  FeatureIndex::Scratch s;
-  s.offsets.push_back(0);
-  {
-    nb::gil_scoped_release release;
-    for (size_t i = 0; i + 1 < sentences.size(); ++i) {
-      const int64_t first = sentences.data()[i];
-      self.index.encode_attributes(
-          int(sentences.data()[i + 1] - first), positions.data() + first,
-          [&](int64_t k) { return cell(k, 0); }, values.data(), s);
-    }
-  }
-  return nb::make_tuple(numpy(std::move(s.offsets)), numpy(std::move(s.predicates)),
-                        numpy(std::move(s.values)));
-}
-
 }  // namespace
 }  // namespace adaptag
 
@@ -107,8 +66,9 @@ void bind_features(nb::module_& m) {
            "vocabulary_slots"_a.noconvert(), "derived"_a.noconvert(), "slots"_a.noconvert(),
            "n_of_kind"_a)
       .def(nb::init<const Program&, std::array<uint32_t, 3>>(), "program"_a, "n_of_kind"_a)
-      .def("encode_columns", &encode_columns, "text"_a.noconvert(), "cells"_a.noconvert(),
-           "sentences"_a.noconvert())
-      .def("encode_attributes", &encode_attributes, "text"_a.noconvert(), "cells"_a.noconvert(),
-           "values"_a.noconvert(), "positions"_a.noconvert(), "sentences"_a.noconvert());
+      .def("encode_columns", &encode_columns<PyFeatureIndex>, "text"_a.noconvert(),
+           "cells"_a.noconvert(), "sentences"_a.noconvert(), "threads"_a = 1)
+      .def("encode_attributes", &encode_attributes<PyFeatureIndex>, "text"_a.noconvert(),
+           "cells"_a.noconvert(), "values"_a.noconvert(), "positions"_a.noconvert(),
+           "sentences"_a.noconvert(), "threads"_a = 1);
 }

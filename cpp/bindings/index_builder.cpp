@@ -22,16 +22,16 @@ struct PyIndexBuilder {
       : program(p),
         builder(p, {span(bytes), span(offsets), {}}, span(derived), span(keys), n_of_kind) {}
 
-  void add_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences) {
+  void add_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences, int threads) {
     const CellView cell(text, cells);
     check_columns(program, cell.n_columns(), cells.shape(0));
     Dataset::check_offsets(span(sentences), cells.shape(0), "sentence");
     nb::gil_scoped_release release;
     const std::lock_guard lock(mutex);
-    builder.add(span(sentences), cell);
+    builder.add(span(sentences), cell, threads);
   }
   void add_attributes(In<uint8_t> text, In<uint32_t, 3> cells, In<float> values,
-                      In<int64_t> positions, In<int64_t> sentences) {
+                      In<int64_t> positions, In<int64_t> sentences, int threads) {
     const CellView cell(text, cells);
     Dataset::check_offsets(span(positions), cells.shape(0), "position");
     Dataset::check_offsets(span(sentences), positions.size() - 1, "sentence");
@@ -40,7 +40,8 @@ struct PyIndexBuilder {
     nb::gil_scoped_release release;
     const std::lock_guard lock(mutex);
     builder.add_attributes(
-        span(sentences), span(positions), [&](int64_t k) { return cell(k, 0); }, span(values));
+        span(sentences), span(positions), [&](int64_t k) { return cell(k, 0); }, span(values),
+        threads);
   }
   // The data added since the last call, numbered for a layout with this capacity of each kind.
   nb::tuple take(const std::array<uint32_t, 3>& capacity) {
@@ -82,13 +83,13 @@ struct PyIndexBuilder {
     out["n_of_kind"] =
         nb::make_tuple(builder.n_of_kind[0], builder.n_of_kind[1], builder.n_of_kind[2]);
     const size_t P = builder.keys.size() / (size_t(program.arity) + 1);
-    const size_t V = builder.vocabulary.size();
+    const size_t V = builder.vocabulary().size();
     out["slots"] = numpy(std::move(builder.slots));
     out["keys"] = numpy(std::move(builder.keys), {P, size_t(program.arity) + 1});
     out["derived"] = numpy(std::move(builder.derived), {program.columns.size(), V});
-    out["vocabulary_bytes"] = numpy(std::move(builder.vocabulary.bytes));
-    out["vocabulary_offsets"] = numpy(std::move(builder.vocabulary.offsets));
-    out["vocabulary_slots"] = numpy(std::move(builder.vocabulary.slots));
+    out["vocabulary_bytes"] = numpy(std::move(builder.vocabulary().bytes));
+    out["vocabulary_offsets"] = numpy(std::move(builder.vocabulary().offsets));
+    out["vocabulary_slots"] = numpy(std::move(builder.vocabulary().slots));
     return out;
   }
 
@@ -123,10 +124,10 @@ void bind_index_builder(nb::module_& m) {
            "program"_a, "vocabulary_bytes"_a.noconvert(), "vocabulary_offsets"_a.noconvert(),
            "derived"_a.noconvert(), "keys"_a.noconvert(), "n_of_kind"_a)
       .def("add_columns", &PyIndexBuilder::add_columns, "text"_a.noconvert(), "cells"_a.noconvert(),
-           "sentences"_a.noconvert())
+           "sentences"_a.noconvert(), "threads"_a = 1)
       .def("add_attributes", &PyIndexBuilder::add_attributes, "text"_a.noconvert(),
            "cells"_a.noconvert(), "values"_a.noconvert(), "positions"_a.noconvert(),
-           "sentences"_a.noconvert())
+           "sentences"_a.noconvert(), "threads"_a = 1)
       .def("limit", &PyIndexBuilder::limit, "n"_a)
       .def_prop_ro("counts", &PyIndexBuilder::counts)
       .def("take", &PyIndexBuilder::take, "capacity"_a)

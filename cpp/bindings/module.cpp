@@ -13,6 +13,7 @@ NB_MODULE(ADAPTAG_MODULE, m) {
   bind_dataset(m);
   bind_training(m);
   bind_compact(m);
+  bind_batch(m);
   bind_decoding(m);
   bind_lexicon(m);
   bind_segmentation(m);

@@ -16,6 +16,19 @@ inline bool is_list_like(nb::handle object) {
   return Py_TYPE(p)->tp_iter || PySequence_Check(p);
 }
 
+// Calls f(item) for the items of an iterable; those of a list or tuple without an iterator. f must
+// not run Python code that could change the list.
+template <class F>
+void for_items(nb::handle iterable, F&& f) {
+  PyObject* const p = iterable.ptr();
+  if (PyTuple_CheckExact(p) || PyList_CheckExact(p)) {
+    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(p); ++k)
+      f(nb::handle(PySequence_Fast_GET_ITEM(p, k)));
+    return;
+  }
+  for (nb::handle item : iterable) f(item);
+}
+
 // The text of a Python string.
 inline std::string_view utf8(nb::handle s) {
   Py_ssize_t n = 0;

@@ -155,14 +155,6 @@ struct PySegmentIndex {
   SegmentIndex index;
 };
 
-// Hands memory of its own over to NumPy without copying it.
-template <class T>
-auto handed(Array&& data, std::vector<size_t> shape) {
-  double* const owned = data.release();
-  nb::capsule owner(owned, [](void* p) noexcept { Free()(static_cast<double*>(p)); });
-  return nb::ndarray<nb::numpy, T>(owned, shape.size(), shape.data(), owner);
-}
-
 class PySegmentPatterns {
  public:
   PySegmentPatterns(const PySegmentIndex* index, const Layout& layout, In<float> weights,
@@ -200,8 +192,8 @@ class PySegmentPatterns {
     out["entries"] = numpy(std::move(packed->entries), {n_blocks, 256});
     out["character_rows"] = numpy(std::move(packed->character_rows), {C, 5, n_transitions});
     out["constant_rows"] = numpy(std::move(packed->constant_rows), {10, n_transitions});
-    out["slots"] = handed<uint32_t>(std::move(packed->slots), {packed->n_slots, 4});
-    out["rows"] = handed<uint8_t>(std::move(packed->rows), {packed->n_bytes});
+    out["slots"] = numpy(std::move(packed->slots), {packed->n_slots, 4});
+    out["rows"] = numpy(std::move(packed->rows));
     out["outside"] = packed->outside;
     out["exponent"] = packed->exponent;
     return out;

@@ -1,4 +1,4 @@
-// Online training, and the objective of batch training.
+// Online training.
 #include "../training.hpp"
 
 #include <nanobind/stl/optional.h>
@@ -50,15 +50,17 @@ class PyTraining {
  public:
   PyTraining(std::string_view name, const Layout& layout, const PyDataset& dataset,
              const std::vector<double>& values, Out<float> weights, Out<float> per_weight_state,
-             Out<uint8_t> row_state, Out<uint8_t> run_state, std::optional<size_t> n)
+             Out<uint8_t> row_state, Out<uint8_t> run_state, std::optional<size_t> n, int threads)
       : layout_(layout), arrays_{weights, per_weight_state, row_state, run_state} {
     dataset.check(layout);
     dataset.check_labelled();
+    if (threads < 1 || threads > 4096) throw std::invalid_argument("threads: allowed: 1 to 4096");
     training_ = make_training(name, values, layout, dataset.data, n.value_or(dataset.data.size()),
                               {{weights.data(), weights.size()},
                                {per_weight_state.data(), per_weight_state.size()},
                                {row_state.data(), row_state.size()},
-                               {run_state.data(), run_state.size()}});
+                               {run_state.data(), run_state.size()}},
+                              threads);
   }
 
   nb::tuple run(const PyDataset& dataset, In<uint32_t> order, std::optional<Out<int32_t>> best) {
@@ -76,6 +78,7 @@ class PyTraining {
     }
     return as_tuple(totals);
   }
+  size_t batch() const { return training_->batch(); }
   void sync() {
     nb::gil_scoped_release release;
     const std::lock_guard lock(mutex_);
@@ -95,25 +98,6 @@ class PyTraining {
   std::mutex mutex_;  // a run keeps working memory, so it serves one thread at a time
 };
 
-// Σ −log P(y | x), Σ P(gold label) and the tokens, adding to the gradient where one is given.
-nb::tuple py_objective(const Layout& layout, const PyDataset& dataset, In<float> weights,
-                       std::optional<Out<double>> gradient, int threads) {
-  dataset.check(layout);
-  dataset.check_labelled();
-  check_weights(layout, weights.size());
-  if (gradient) check_weights(layout, gradient->size());
-  if (threads < 1) throw std::invalid_argument("threads: at least 1 is needed");
-  Totals totals;
-  {
-    nb::gil_scoped_release release;
-    totals = with_width(layout.width, [&]<int W>() {
-      return objective<W>(dataset.data, layout, weights.data(),
-                          gradient ? gradient->data() : nullptr, threads);
-    });
-  }
-  return as_tuple(totals);
-}
-
 }  // namespace
 }  // namespace adaptag
 
@@ -123,14 +107,14 @@ void bind_training(nb::module_& m) {
 
   nb::class_<PyTraining>(m, "Training")
       .def(nb::init<std::string_view, const Layout&, const PyDataset&, const std::vector<double>&,
-                    Out<float>, Out<float>, Out<uint8_t>, Out<uint8_t>, std::optional<size_t>>(),
+                    Out<float>, Out<float>, Out<uint8_t>, Out<uint8_t>, std::optional<size_t>,
+                    int>(),
            "algorithm"_a, "layout"_a, "dataset"_a, "values"_a, "weights"_a.noconvert(),
            "per_weight_state"_a.noconvert(), "row_state"_a.noconvert(), "run_state"_a.noconvert(),
-           "n"_a.none(), nb::keep_alive<1, 4>())
+           "n"_a.none(), "threads"_a, nb::keep_alive<1, 4>())
       .def("run", &PyTraining::run, "dataset"_a, "order"_a.noconvert(),
            "best"_a.noconvert().none() = nb::none())
+      .def_prop_ro("batch", &PyTraining::batch)
       .def("sync", &PyTraining::sync)
       .def("read", &PyTraining::read, "out"_a.noconvert());
-  m.def("objective", &py_objective, "layout"_a, "dataset"_a, "weights"_a.noconvert(),
-        "gradient"_a.noconvert().none(), "threads"_a);
 }

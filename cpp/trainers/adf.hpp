@@ -113,7 +113,7 @@ class Adf {
   }
 
   const uint32_t b_;  // samples in an update
-  AdfWindows<AdfRow> windows_;
+  AdfWindows windows_;
   const State<RowState, RunState> state_;
 };
 

@@ -47,17 +47,21 @@ class Confidence {
     return margin_direction(lattice, gold, 1);
   }
 
+  // V
   template <class Ops, int W>
-  Step step(const Ops& ops, const Gathered<W>& delta, const Margin& margin) const {
-    if (margin.wrong == 0) return {};
-    double variance = 0;  // V
+  double squared_length(const Ops& ops, const Gathered<W>& delta) const {
+    double variance = 0;
     delta.for_each([&](uint32_t, size_t i, const float* x, int n) {
       for_each_vector(ops, n, [&](int j) {
         const auto v = Ops::load(x + j);
         variance += Ops::sum(v * v / precision(ops, i + j));
       });
     });
-    return variance > 0 ? rule_.step(margin.score, variance, margin.wrong) : Step{};
+    return variance;
+  }
+  Step step(const Margin& margin, double variance) const {
+    if (margin.wrong == 0 || !(variance > 0)) return {};
+    return rule_.step(margin.score, variance, margin.wrong);
   }
 
   template <class Ops>

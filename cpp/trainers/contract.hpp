@@ -17,8 +17,9 @@
 //   refresh(ops, id, i, n, k)         makes a row current before sentence k of the update reads it
 //   scale(id)                         what a stored row must be multiplied by: a shrink that was put off
 //   closes_window(), close_window(id) after all sentences of an update are read, before they are applied
-//   step(ops, gathered, totals)       the Step of one sentence, from its whole direction and from what
-//                                     `direction` returned; `update` gets it in the place of v
+//   squared_length(ops, gathered)     of some rows' part of one sentence's direction: parts add up
+//   step(totals, squared_length)      the Step of one sentence, from what `direction` returned and the
+//                                     sum of all parts; `update` gets it in the place of v
 //   sweep_due(), sweep_row(ops, id, i, n), end_sweep()   when and how to change all rows between updates
 //   special_form(values, task, state) a run of its own for data of some kind, e.g. of one token each;
 //                                     null where the data are not of that kind
@@ -56,7 +57,7 @@ namespace contract {
 // A name that a class has too is ambiguous in what derives from both: so names are found whatever
 // their signatures are.
 struct Names {
-  int prepare, refresh, scale, closes_window, close_window, step;
+  int prepare, refresh, scale, closes_window, close_window, squared_length, step;
   int sweep_due, sweep_row, end_sweep, special_form;
 };
 template <class A>
@@ -116,10 +117,14 @@ concept CloseWindowAsDeclared = (!A::hooks.close_window || requires(A a, uint32_
 template <class A, int W>
 concept StepAsDeclared = (!A::hooks.step ||
                           requires(const A a, Rows<W> ops, const Gathered<W>& gathered,
-                                   const DirectionOf<A, W>& totals) {
-                            { a.step(ops, gathered, totals) } -> std::same_as<Step>;
+                                   const DirectionOf<A, W>& totals, double squared_length) {
+                            { a.squared_length(ops, gathered) } -> std::same_as<double>;
+                            { a.step(totals, squared_length) } -> std::same_as<Step>;
                           }) &&
-                         (A::hooks.step || requires { &Probe<A>::step; });
+                         (A::hooks.step || requires {
+                           &Probe<A>::squared_length;
+                           &Probe<A>::step;
+                         });
 
 template <class A, int W>
 concept SweepAsDeclared =

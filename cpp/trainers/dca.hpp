@@ -41,9 +41,12 @@ class Dca {
     return likelihood_gradient(lattice, gold);
   }
 
+  // ‖∇L‖²
   template <class Ops, int W>
-  Step step(const Ops&, const Gathered<W>& gradient, const Totals& totals) const {
-    const double norm = gradient.squared_norm();
+  double squared_length(const Ops&, const Gathered<W>& gradient) const {
+    return gradient.squared_norm();
+  }
+  Step step(const Totals& totals, double norm) const {
     const double loss = totals.loss;  // L
     return {norm > 0 && loss > 0 ? float(std::min(c_, loss / norm)) : 0.0f};
   }

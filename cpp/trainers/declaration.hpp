@@ -90,6 +90,7 @@ struct Task {
   const Dataset& data;
   size_t n;      // sentences in a pass: those of the data, or what a stream takes for a pass
   size_t batch;  // b, sentences in each update
+  int threads = 1;
 
   // N = ⌈n / b⌉ updates in a pass
   double n_updates() const { return double((n + batch - 1) / batch); }

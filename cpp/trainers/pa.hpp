@@ -48,11 +48,14 @@ class Pa {
     return margin_direction(lattice, gold, 1);
   }
 
+  // ‖Δ‖²
   template <class Ops, int W>
-  Step step(const Ops&, const Gathered<W>& delta, const Margin& margin) const {
+  double squared_length(const Ops&, const Gathered<W>& delta) const {
+    return delta.squared_norm();
+  }
+  Step step(const Margin& margin, double norm) const {
     const double loss = margin.loss;  // ℓ
-    const double norm = loss > 0 ? delta.squared_norm() : 0;
-    if (norm == 0) return {};
+    if (!(loss > 0 && norm > 0)) return {};
     if (variant_ == pa_2) return {float(loss / (norm + 1 / (2 * c_)))};
     return {float(variant_ == pa ? loss / norm : std::min(c_, loss / norm))};
   }

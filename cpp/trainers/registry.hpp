@@ -10,7 +10,7 @@
 #include "madf.hpp"
 #include "pa.hpp"
 #include "perceptron.hpp"
-#include "sgd.hpp"
+#include "sgd_documents.hpp"
 #include "sgd_l1.hpp"
 
 namespace adaptag {

@@ -18,9 +18,34 @@
 
 namespace adaptag {
 
+// How far update t goes, and how much it shrinks weights.
+struct SgdSteps {
+  SgdSteps(const Values& values, const Task& task)
+      : lambda(task.prior(values["sigma"])),
+        schedule{values.choice<Schedule::Kind>("schedule"), values["rate"], values["decay"],
+                 task.n_updates(), lambda},
+        period(schedule.kind == Schedule::bordes
+                   ? task.period(values["period"], lambda * schedule.rate)
+                   : 1) {
+    check_shrink(double(period) * lambda * schedule.rate);
+  }
+
+  void begin(uint64_t t) {
+    const double gamma = schedule(t);
+    shrink = (t + 1) % period == 0 ? double(period) * lambda * gamma : 0;
+    step = float(schedule.kind == Schedule::bordes ? gamma : gamma / (1 - shrink));
+  }
+
+  const double lambda;
+  const Schedule schedule;
+  const uint64_t period;  // k
+  double shrink = 0;      // x_t
+  float step = 0;         // γ_t, or γ_t / (1 − x_t)
+};
+
 class Sgd {
  public:
-  static constexpr Hooks hooks{.refresh = true, .scale = true, .sweep = true};
+  static constexpr Hooks hooks{.refresh = true, .scale = true, .sweep = true, .special_form = true};
   struct RowState {
     double shrunk;  // S when the row was last made current
     double summed;  // G up to which its weights are in the sum
@@ -52,27 +77,19 @@ class Sgd {
   }
 
   Sgd(const Values& values, const Task& task, State<RowState, RunState> state)
-      : lambda_(task.prior(values["sigma"])),
-        schedule_{values.choice<Schedule::Kind>("schedule"), values["rate"], values["decay"],
-                  task.n_updates(), lambda_},
-        period_(schedule_.kind == Schedule::bordes
-                    ? task.period(values["period"], lambda_ * schedule_.rate)
-                    : 1),
+      : steps_(values, task),
         average_from_(values["average"] > 0 ? (values["average"] - 1) * task.n_updates()
                                             : INFINITY),
-        state_(state) {
-    check_shrink(double(period_) * lambda_ * schedule_.rate);
-  }
+        state_(state) {}
 
-  void begin_update(size_t) {
-    const uint64_t t = state_.run->step;
-    const double gamma = schedule_(t);
-    shrink_ = (t + 1) % period_ == 0 ? double(period_) * lambda_ * gamma : 0;
-    step_ = float(schedule_.kind == Schedule::bordes ? gamma : gamma / (1 - shrink_));
-  }
+  // Documents with few classes: defined in sgd_documents.hpp.
+  static std::unique_ptr<Training> special_form(const Values& values, const Task& task,
+                                                State<RowState, RunState> state);
+
+  void begin_update(size_t) { steps_.begin(state_.run->step); }
   void end_update() {
     RunState& run = *state_.run;
-    run.shrink -= std::log1p(-shrink_);
+    run.shrink -= std::log1p(-steps_.shrink);
     if (double(run.step++) < average_from_) return;
     run.summed += std::exp(-run.shrink);
     run.averaged += 1;
@@ -93,7 +110,7 @@ class Sgd {
 
   template <class Ops>
   void update(const Ops& ops, uint32_t id, size_t i, const float* delta, int n, float value) {
-    add_block(ops, state_.weights + i, delta, n, step_ / scale(id) * value);
+    add_block(ops, state_.weights + i, delta, n, steps_.step / scale(id) * value);
   }
 
   template <class Ops>
@@ -136,13 +153,9 @@ class Sgd {
     state_.rows[id].shrunk = state_.run->shrink;
   }
 
-  const double lambda_;
-  const Schedule schedule_;
-  const uint64_t period_;      // k
+  SgdSteps steps_;
   const double average_from_;  // first update in the mean
   const State<RowState, RunState> state_;
-  double shrink_ = 0;  // x_t
-  float step_ = 0;     // γ_t, or γ_t / (1 − x_t)
 };
 
 }  // namespace adaptag

@@ -1,13 +1,18 @@
 // The loop that runs any online training algorithm: for each update, compute the directions of its
 // sentences, then apply them. What an algorithm is: contract.hpp.
+//
+// With several threads, each owns a share of the rows (split.hpp):
+//
+//   each share    applies the last update to its rows, scores the next sentences with them
+//   each sentence adds up the scores of the shares, then inference gives its direction
+//
+// Threads wait for each other between the two. Rows never move between cores, and no bit depends on
+// which thread computes what when.
 #pragma once
 
-#include <cmath>
-#include <memory>
+#include <atomic>
 
-#include "../margin.hpp"
-#include "blocks.hpp"
-#include "contract.hpp"
+#include "share.hpp"
 
 namespace adaptag {
 
@@ -15,163 +20,163 @@ template <class Algorithm, int W>
   requires TrainingAlgorithm<Algorithm, W>
 class TrainingWith final : public Training {
   static constexpr Hooks hooks = Algorithm::hooks;
+  using StateOfRun = contract::StateOf<Algorithm>;
+  using SampleOf = Sample<Algorithm, W>;
+  using ShareOf = Share<Algorithm, W>;
 
  public:
-  TrainingWith(const Task& task, float* weights, Algorithm algorithm)
+  TrainingWith(const Values& values, const Task& task, StateOfRun state)
       : layout_(task.layout),
-        ops_{task.layout.width},
         batch_(task.batch),
-        weights_(weights),
-        algorithm_(std::move(algorithm)),
-        gatherer_(task.layout) {
-    if constexpr (hooks.prepare) algorithm_.prepare(task);
+        n_shares_(task.threads),
+        state_(state),
+        known_(task.data),
+        owners_(task.layout, task.threads) {
+    for (int k = 0; k < n_shares_; ++k)
+      shares_.push_back(std::make_unique<ShareOf>(values, task, state, owners_, k));
+    if constexpr (hooks.prepare) shares_[0]->algorithm().prepare(task);
   }
 
   Totals run(const Dataset& data, std::span<const uint32_t> order, int32_t* best) override {
-    const FlushToZero flush_to_zero;
     std::vector<uint32_t> wanted;
     for (const uint32_t i : order)
       if (data[i].length > 0) wanted.push_back(i);
+    load_run_state();
     Totals totals;
-    for (size_t first = 0; first < wanted.size(); first += batch_) {
-      const size_t size = std::min(batch_, wanted.size() - first);
-      algorithm_.begin_update(size);
-      for (size_t k = 0; k < size; ++k) {
-        const uint32_t i = wanted[first + k];
-        compute_update(data[i], k, totals, best ? best + data.sentences[i] : nullptr);
-      }
-      if constexpr (hooks.close_window)
-        if (algorithm_.closes_window())
-          for (size_t k = 0; k < size; ++k) close_window(samples_[k]->sentence);
-      Prefetcher prefetcher(*this, data[wanted[std::min(first + size, wanted.size() - 1)]]);
-      for (size_t k = 0; k < size; ++k) apply_update(*samples_[k], prefetcher);
-      prefetcher.rest();
-      algorithm_.end_update();
-      if constexpr (hooks.sweep)
-        if (algorithm_.sweep_due()) {
-          for_each_row([&](uint32_t id, size_t i, int n) { algorithm_.sweep_row(ops_, id, i, n); });
-          algorithm_.end_sweep();
-        }
+    try {
+      run_by_rows({data, split(data), wanted, best}, totals);
+    } catch (...) {
+      *state_.run = shares_[0]->run_state();
+      throw;
     }
+    *state_.run = shares_[0]->run_state();
     return totals;
   }
 
+  size_t batch() const override { return batch_; }
+
   void read(float* out) override {
-    for_each_row(
-        [&](uint32_t id, size_t i, int n) { algorithm_.read_row(ops_, id, i, n, out + i); });
+    load_run_state();
+    in_parallel(n_shares_, [&](int k) { shares_[k]->read(out); });
   }
 
  private:
-  struct Nothing {
-    explicit Nothing(const Layout&) {}
-  };
+  // What a call of `run` is to learn from.
+  struct Work {
+    const Dataset& data;
+    const SplitDataset* split;  // null where one share has all rows
+    std::span<const uint32_t> wanted;
+    int32_t* best;
 
-  // A sentence of the update at hand.
-  struct Sample {
-    explicit Sample(const Layout& layout) : lattice(layout), gathered(layout) {}
-    Sentence sentence{};
-    Lattice<W> lattice;
-    [[no_unique_address]] std::conditional_t<hooks.step, Gathered<W>, Nothing> gathered;
-    Step step;
-  };
-
-  // Rows lie far apart in memory: while some are updated, those of the next sentence come in.
-  class Prefetcher {
-   public:
-    Prefetcher(const TrainingWith& training, const Sentence& s)
-        : training_(training),
-          at_(s.predicates + s.offsets[0]),
-          end_(s.predicates + s.offsets[s.length]) {}
-    void next() {
-      if (at_ == end_) return;
-      const float* row = training_.weights_ + training_.layout_.row(*at_);
-      const size_t size = training_.layout_.row_size(*at_);
-      training_.algorithm_.prefetch(*at_++);
-      for (size_t j = 0; j < size; j += 16) __builtin_prefetch(row + j, 1);
+    // Sentences [first, first + n) of those wanted.
+    SentencesOf sentences(int share, size_t first, size_t n) const {
+      return {split ? split->part(share) : data, wanted.subspan(first, n)};
     }
-    void rest() {
-      while (at_ != end_) next();
-    }
-
-   private:
-    const TrainingWith& training_;
-    const uint32_t *at_, *const end_;
   };
 
-  // The direction of the k-th sentence of an update, and the size of its step.
-  void compute_update(const Sentence& s, size_t k, Totals& totals, int32_t* best) {
-    if (samples_.size() <= k) samples_.push_back(std::make_unique<Sample>(layout_));
-    Sample& sample = *samples_[k];
-    Lattice<W>& lattice = sample.lattice;
-    sample.sentence = s;
-    score(s, k, lattice);
-    if (s.legal) lattice.constrain({nullptr, s.legal});
-    if (best) lattice.viterbi(best);
-    const auto own_totals = algorithm_.direction(lattice, s.labels);
-    totals += own_totals.weighted(s.weight);
-    if constexpr (hooks.step) {
-      gatherer_.template gather<hooks.sparse_direction>(lattice, s, sample.gathered);
-      sample.step = algorithm_.step(ops_, sample.gathered, own_totals);
-      sample.step.weights *= s.weight;
-      sample.step.precision *= s.weight;
+  // Each thread has a run state of its own, and Python may have changed its own.
+  void load_run_state() {
+    for (auto& share : shares_) share->run_state() = *state_.run;
+  }
+
+  const SplitDataset* split(const Dataset& data) {
+    if (n_shares_ == 1) return nullptr;
+    const auto same = [](const auto& a, const auto& b) {
+      return a.data() == b.data() && a.size() == b.size();
+    };
+    const bool known = same(data.predicates, known_.predicates) &&
+                       same(data.positions, known_.positions) && same(data.labels, known_.labels);
+    if (known && known_split_) return known_split_.get();
+    auto& out = known ? known_split_ : other_split_;
+    out.reset();
+    out = std::make_unique<SplitDataset>(data, layout_, owners_, n_shares_);
+    return out.get();
+  }
+
+  void run_by_rows(const Work& work, Totals& totals) {
+    for (auto& samples : samples_)
+      while (samples.size() < std::min(batch_, work.wanted.size()))
+        samples.push_back(std::make_unique<SampleOf>(layout_, n_shares_));
+    in_team(n_shares_, [&](Team& team, int member) {
+      const FlushToZero flush_to_zero;
+      run_by_rows(work, team, member, totals);
+    });
+  }
+
+  void run_by_rows(const Work& work, Team& team, int member, Totals& totals) {
+    const size_t n = work.wanted.size();
+    const auto for_each_own_share = [&](auto&& f) {
+      for (int k = member; k < n_shares_; k += team.size()) f(k);
+    };
+    size_t applied = 0;  // sentences
+    for (size_t first = 0, turn = 0;; first += batch_, turn ^= 1) {
+      first = std::min(first, n);
+      const size_t size = std::min(batch_, n - first);
+      const std::span samples(samples_[turn].data(), size);
+      const std::span last(samples_[turn ^ 1].data(), first - applied);
+      for_each_own_share([&](int k) {
+        const auto next = work.sentences(k, first, size);
+        if (!last.empty()) finish_update(*shares_[k], k, last, next);
+        if (size > 0) begin_update(*shares_[k], work, next, samples);
+      });
+      if (member == 0) {
+        for (const auto& sample : last)
+          totals += sample->totals.weighted(sample->parts[0].sentence.weight);
+        claimed_.store(0, std::memory_order_relaxed);
+      }
+      if (size == 0) break;
+      team.wait(member);
+      for (size_t k; (k = claimed_.fetch_add(1, std::memory_order_relaxed)) < size;) {
+        const uint32_t i = work.wanted[first + k];
+        samples[k]->infer(shares_[member]->algorithm(), work.data[i],
+                          work.best ? work.best + work.data.sentences[i] : nullptr);
+      }
+      team.wait(member);
+      if constexpr (hooks.step) {
+        for_each_own_share([&](int k) {
+          for (const auto& sample : samples) shares_[k]->gather(*sample);
+        });
+        team.wait(member);
+      }
+      applied = first;
     }
   }
 
-  void score(const Sentence& s, size_t k, Lattice<W>& lattice) {
-    if constexpr (hooks.refresh) {
-      const size_t w = ops_.width();
-      if (s.always != no_predicate) algorithm_.refresh(ops_, s.always, s.always * w, int(w), k);
-      for (int64_t j = s.offsets[0]; j < s.offsets[s.length]; ++j) {
-        const uint32_t id = s.predicates[j];
-        if (id < layout_.n_node)
-          algorithm_.refresh(ops_, id, id * w, int(w), k);
-        else
-          algorithm_.refresh(ops_, id, layout_.row(id), int(layout_.row_size(id)), k);
+  void begin_update(ShareOf& share, const Work& work, const SentencesOf& sentences,
+                    std::span<const std::unique_ptr<SampleOf>> samples) {
+    share.begin_update(sentences.size());
+    for (size_t k = 0; k < sentences.size(); ++k) {
+      if (!work.split) {
+        share.score(sentences[k], k, *samples[k]);
+      } else {
+        const uint8_t* starts = work.split->starts_run(work.data.sentences[sentences.numbers[k]]);
+        share.score(sentences[k], k, *samples[k],
+                    [starts](int t, int64_t, int64_t) { return starts[t] != 0; });
       }
     }
-    if constexpr (hooks.scale)
-      lattice.score(s, weights_, [&](uint32_t id) { return algorithm_.scale(id); });
-    else
-      lattice.score(s, weights_, unscaled);
   }
 
-  void close_window(const Sentence& s) {
-    if (s.always != no_predicate) algorithm_.close_window(s.always);
-    for (int64_t j = s.offsets[0]; j < s.offsets[s.length]; ++j)
-      algorithm_.close_window(s.predicates[j]);
-  }
-
-  // The updates of the sentences of a mini-batch add up: each step is that of one sentence.
-  void apply_update(const Sample& sample, Prefetcher& prefetcher) {
-    if constexpr (hooks.step) {
-      if (sample.step.weights == 0) return;
-      sample.gathered.for_each([&](uint32_t id, size_t i, const float* delta, int n) {
-        prefetcher.next();
-        algorithm_.update(ops_, id, i, delta, n, sample.step);
-      });
-    } else {
-      for_each_block<hooks.sparse_direction>(
-          sample.lattice, sample.sentence, layout_,
-          [&](uint32_t id, size_t i, const float* delta, int n, float value) {
-            prefetcher.next();
-            algorithm_.update(ops_, id, i, delta, n, value * sample.sentence.weight);
-          });
+  void finish_update(ShareOf& share, int k, std::span<const std::unique_ptr<SampleOf>> samples,
+                     const SentencesOf& next) {
+    share.apply_update(samples, next);
+    share.end_update();
+    if (share.sweep_due()) {
+      share.sweep_rows(k);
+      share.end_sweep();
     }
-  }
-
-  template <class F>
-  void for_each_row(F&& f) const {
-    for (uint32_t id = 0; id < layout_.n_predicates(); ++id)
-      f(id, layout_.row(id), int(layout_.row_size(id)));
   }
 
   const Layout layout_;
-  const Rows<W> ops_;
   const size_t batch_;
-  float* const weights_;
-  Algorithm algorithm_;
-  [[no_unique_address]] std::conditional_t<hooks.step, Gatherer<W>, Nothing> gatherer_;
-  std::vector<std::unique_ptr<Sample>> samples_;  // of one update
+  const int n_shares_;
+  const StateOfRun state_;
+  const Dataset known_;  // whose split is kept
+  const RowOwners owners_;
+  std::vector<std::unique_ptr<ShareOf>> shares_;
+  std::unique_ptr<SplitDataset> known_split_, other_split_;
+  // Of the update at hand and of the last one, in turns: [2] of [batch].
+  std::vector<std::unique_ptr<SampleOf>> samples_[2];
+  alignas(64) std::atomic<size_t> claimed_{0};  // sentences of the update at hand
 };
 
 }  // namespace adaptag

@@ -98,7 +98,7 @@ def train(
             f"{settings.algorithm} keeps no state for a checkpoint; start from its model"
         )
     origin = start if start is None or isinstance(start, Model) else Model.load(start)
-    dataset = _encode(data, labels, FeatureSettings(**features), origin, format)
+    dataset = _encode(data, labels, FeatureSettings(**features), origin, format, settings.threads)
     job = tagging_job(dataset, settings, dev=dev, start=origin, format=format)
     job.resume, job.callbacks = state, callbacks
     model = job.run()
@@ -162,6 +162,7 @@ def encode(
     *,
     start: Model | None = None,
     format: Format = None,  # noqa: A002
+    threads: int | None = None,
     **options: Any,
 ) -> Dataset:
     """Encode training data once, to save it and train on it several times.
@@ -171,10 +172,11 @@ def encode(
         labels: The labels of Python data, as for ``train``.
         start: A model whose features and labels come first.
         format: As for ``train``.
+        threads: The number of threads, which does not change the result; None means one per core.
         **options: The settings of features.
     """
     features, _ = split_options(options, FeatureSettings)
-    return _encode(data, labels, FeatureSettings(**features), start, format)
+    return _encode(data, labels, FeatureSettings(**features), start, format, threads)
 
 
 def _encode(
@@ -183,6 +185,7 @@ def _encode(
     settings: FeatureSettings,
     start: Model | None,
     format: Format,  # noqa: A002
+    threads: int | None,
 ) -> Dataset:
     settings.check()
     if isinstance(data, (str, os.PathLike)) and kind_of(data) == "dataset":
@@ -197,9 +200,10 @@ def _encode(
         if {"template", "rich_edges", "hash_bits"} & settings.given().keys():
             raise ParameterError("the model to start from has its template and features already")
         tokens = None if not start.index.template.attributes else False
-        corpus = corpus_of(data, labels, format=format, tokens=tokens)
-        return Dataset.grow(corpus, start.index, start.labels, settings)
-    return Dataset.build(corpus_of(data, labels, format=format), settings)
+        corpus = corpus_of(data, labels, format=format, tokens=tokens, threads=threads)
+        return Dataset.grow(corpus, start.index, start.labels, settings, threads)
+    corpus = corpus_of(data, labels, format=format, threads=threads)
+    return Dataset.build(corpus, settings, threads)
 
 
 def _encode_dev(dev: Any, dataset: Dataset, format: Format) -> Dataset:  # noqa: A002

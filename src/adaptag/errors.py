@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import reprlib
 from typing import TYPE_CHECKING
 
@@ -77,6 +76,8 @@ def described(value: object) -> str:
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> str:
     """Return the message that ``name`` is not a ``kind``, with what was probably meant."""
     names = sorted(allowed)
+    import difflib
+
     close = difflib.get_close_matches(name, names, n=1)
     hint = f"did you mean {close[0]!r}?" if close else f"allowed: {', '.join(names)}"
     return f"unknown {kind} {name!r}; {hint}"

@@ -92,9 +92,10 @@ struct Stepping : Plain {
   using Plain::Plain;
   static constexpr Hooks hooks{.step = true};
   template <class Ops, int W>
-  Step step(const Ops&, const Gathered<W>&, const Totals&) const {
-    return {};
+  double squared_length(const Ops&, const Gathered<W>&) const {
+    return 0;
   }
+  Step step(const Totals&, double) const { return {}; }
   template <class Ops>
   void update(const Ops&, uint32_t, size_t, const float*, int, Step) {}
 };
@@ -102,12 +103,18 @@ static_assert(TrainingAlgorithm<Stepping, 8>);
 
 struct StepOfAnotherDirection : Stepping {
   using Stepping::Stepping;
-  template <class Ops, int W>
-  Step step(const Ops&, const Gathered<W>&, const Margin&) const {
-    return {};
-  }
+  Step step(const Margin&, double) const { return {}; }
 };
 static_assert(!TrainingAlgorithm<StepOfAnotherDirection, 8>);
+
+struct StepWithoutItsLength : Plain {
+  using Plain::Plain;
+  static constexpr Hooks hooks{.step = true};
+  Step step(const Totals&, double) const { return {}; }
+  template <class Ops>
+  void update(const Ops&, uint32_t, size_t, const float*, int, Step) {}
+};
+static_assert(!TrainingAlgorithm<StepWithoutItsLength, 8>);
 
 struct UpdateWithoutItsStep : Stepping {
   using Stepping::Stepping;

@@ -122,6 +122,11 @@ def groups(problem: Problem, passes: Passes, batch: float) -> Iterator[tuple[int
             t += 1
 
 
+def starts_group(problem: Problem, t: int, delay: int) -> bool:
+    """Whether update t, of one sentence, is the first of a group: groups end with the pass."""
+    return t % sum(1 for sentence in problem.sentences if sentence) % delay == 0
+
+
 def updates_per_pass(problem: Problem, batch: float) -> int:
     """N."""
     return -(-len(problem) // int(batch))
@@ -234,21 +239,29 @@ def adf(
     beta: float,
     window: float,
     batch: float,
+    delay: int = 1,
 ) -> Iterator[Update]:
-    """Figure 1 of Sun et al. (2014); v counts sentences, a window is whole updates."""
+    """Figure 1 of Sun et al. (2014); v counts sentences, a window is whole updates.
+
+    With a delay, gradients of a group of so many updates are those of weights that lack the
+    gradients of the group, as in threads that train on documents.
+    """
     q = max(1, (int(window) or max(100, len(problem) // 10)) // int(batch))
     shrink, row = regularisation(problem, sigma, batch), predicate_of_weight(problem)
     w = vector(problem, problem.zeros())
     v, gamma = np.zeros(row.max() + 1), np.full(row.max() + 1, rate)
+    seen = w
     for t, group in groups(problem, passes, batch):
+        seen = w if starts_group(problem, t, delay) else seen
         for i in group:
             v[list({p for position in problem.sentences[i] for p, _ in position})] += 1
         if t > 0 and t % q == 0:
             u = np.minimum(1, v / (q * int(batch)))  # the first window holds q + 1 updates
             gamma = (alpha - u * (alpha - beta)) * gamma
             v = np.zeros_like(v)
-        samples = [weighted(problem, i, likelihood(problem, i, w)) for i in group]
+        samples = [weighted(problem, i, likelihood(problem, i, seen)) for i in group]
         w = w * (1 - shrink * gamma[row]) + gamma[row] * total(samples)
+        seen = seen * (1 - shrink * gamma[row])
         yield update(problem, w, samples)
 
 
@@ -263,26 +276,34 @@ def sgd(
     period: float,
     average: float,
     batch: float,
+    delay: int = 1,
 ) -> Iterator[Update]:
     """Tsuruoka et al. (2009), equations 5 and 6, with an L2 prior; or as Bordes et al. (2009)."""
     if schedule == "bordes":
-        plain = scaled_sgd(problem, passes, 1.0, 1.0, rate, sigma, period, batch)
+        plain = scaled_sgd(problem, passes, 1.0, 1.0, rate, sigma, period, batch, delay)
     else:
         rates = schedule_of(problem, schedule, rate, decay, batch)
-        plain = decayed_sgd(problem, passes, rates, sigma, batch)
+        plain = decayed_sgd(problem, passes, rates, sigma, batch, delay)
     first = (int(average) - 1) * updates_per_pass(problem, batch)
     return averaged(plain, first) if average else plain
 
 
 def decayed_sgd(
-    problem: Problem, passes: Passes, rates: Callable[[int], float], sigma: float, batch: float
+    problem: Problem,
+    passes: Passes,
+    rates: Callable[[int], float],
+    sigma: float,
+    batch: float,
+    delay: int = 1,
 ) -> Iterator[Update]:
     shrink = regularisation(problem, sigma, batch)
-    w = vector(problem, problem.zeros())
+    w = seen = vector(problem, problem.zeros())
     for t, group in groups(problem, passes, batch):
+        seen = w if starts_group(problem, t, delay) else seen
         gamma = rates(t)
-        samples = [weighted(problem, i, likelihood(problem, i, w)) for i in group]
+        samples = [weighted(problem, i, likelihood(problem, i, seen)) for i in group]
         w = w * (1 - shrink * gamma) + gamma * total(samples)
+        seen = seen * (1 - shrink * gamma)
         yield update(problem, w, samples)
 
 
@@ -295,17 +316,19 @@ def scaled_sgd(
     sigma: float,
     period: float,
     batch: float,
+    delay: int = 1,
 ) -> Iterator[Update]:
     """Bordes et al. (2009): a fixed diagonal B, at most ``largest``, and rare regularisation."""
     shrink = regularisation(problem, sigma, batch)
     every = int(period) or automatic_period(problem, batch, shrink * rate * largest)
-    w = vector(problem, problem.zeros())
+    w = seen = vector(problem, problem.zeros())
     for t, group in groups(problem, passes, batch):
+        seen = w if starts_group(problem, t, delay) else seen
         eta = rate / (1 + shrink * rate * t)
-        samples = [weighted(problem, i, likelihood(problem, i, w)) for i in group]
+        samples = [weighted(problem, i, likelihood(problem, i, seen)) for i in group]
         w = w + eta * scale * total(samples)
         if (t + 1) % every == 0:
-            w = w * (1 - every * shrink * eta * scale)
+            w, seen = (x * (1 - every * shrink * eta * scale) for x in (w, seen))
         yield update(problem, w, samples)
 
 

@@ -15,7 +15,7 @@ import pytest
 
 import adaptag
 from adaptag.errors import AdaptagError, ParameterError
-from adaptag.experiments.charts import Series, line_chart
+from adaptag.experiments.charts import Series, bar_chart, line_chart
 from adaptag.experiments.comparison import active_weights, compare
 from adaptag.experiments.report import html_report, lowest_score, markdown_report
 from adaptag.experiments.results import Comparison, Data, Entry, Run
@@ -417,3 +417,11 @@ def test_axes_have_plain_numbers():
     whole = line_chart(lines[1:], title="t", x_label="x", y_label="y")
     assert "1.5" not in re.findall("<!-- (.*?) -->", whole)
     assert "<metadata>" not in text
+
+
+def test_bar_chart_has_a_bar_and_a_number_for_each_value():
+    values = {"one": 2.5, "two": 0.5}
+    text = bar_chart(values, title="t", x_label="x", reference=1.0)
+    assert text.startswith("<svg")
+    assert {"one", "two", "2.5", "0.5"} <= set(re.findall("<!-- (.*?) -->", text))
+    assert text == bar_chart(values, title="t", x_label="x", reference=1.0)

@@ -111,13 +111,16 @@ def batched(given, batch):
     return given | rate | {"batch": batch}
 
 
-def trainer_of(name, problem, **given):
-    return Trainer(problem.dataset, algorithm(name), accepted(name, given))
+def trainer_of(name, problem, threads=1, **given):
+    return Trainer(problem.dataset, algorithm(name), accepted(name, given), threads=threads)
 
 
-def oracle(name, problem, passes, **given):
-    """The updates, one after the other."""
-    return list(ORACLES[name](problem, passes, **algorithm(name).values(accepted(name, given))))
+def oracle(name, problem, passes, delay=None, **given):
+    """The updates, one after the other; documents in threads are trained on with a delay."""
+    values = algorithm(name).values(accepted(name, given))
+    if delay is not None:
+        values["delay"] = delay
+    return list(ORACLES[name](problem, passes, **values))
 
 
 def orders(problem, passes, seed=1):
@@ -172,9 +175,9 @@ def assert_equal(problem, flat, expected):
         np.testing.assert_allclose(found, want, **TOLERANCE)
 
 
-def check(name, problem, passes, **given):
+def check(name, problem, passes, threads=1, **given):
     """Train, and compare with the oracle."""
-    trainer = trainer_of(name, problem, **given)
+    trainer = trainer_of(name, problem, threads, **given)
     for order in passes:
         trainer.run(np.array(order, np.uint32))
     expected = oracle(name, problem, passes, **given)[-1].weights

@@ -21,6 +21,7 @@ def read_columns(
     comment: str,
     skip_docstart: bool,
     part: tuple[int, int, int],
+    threads: int = 1,
 ) -> tuple[_Cells, _Offsets, NDArray[np.uint32], str, int]: ...
 def read_attributes(
     text: _Bytes, name: str
@@ -30,8 +31,9 @@ def pack_items(
     sequences: Iterable[Iterable[Any]],
 ) -> tuple[_Bytes, _Cells, NDArray[np.float32], _Offsets, _Offsets]: ...
 def number_labels(
-    text: _Bytes, cells: _Cells, column: int, known: list[str]
+    text: _Bytes, cells: _Cells, column: int, known: list[str], threads: int = 1
 ) -> tuple[NDArray[np.int32], list[str]]: ...
+def holds_only(text: _Bytes, cells: _Cells, column: int, names: list[str]) -> bool: ...
 def write_columns(
     text: _Bytes,
     cells: _Cells,
@@ -66,7 +68,9 @@ class IndexBuilder:
         keys: NDArray[np.uint32],
         n_of_kind: tuple[int, int, int],
     ) -> None: ...
-    def add_columns(self, text: _Bytes, cells: _Cells, sentences: _Offsets) -> None: ...
+    def add_columns(
+        self, text: _Bytes, cells: _Cells, sentences: _Offsets, threads: int = 1
+    ) -> None: ...
     def add_attributes(
         self,
         text: _Bytes,
@@ -74,6 +78,7 @@ class IndexBuilder:
         values: NDArray[np.float32],
         positions: _Offsets,
         sentences: _Offsets,
+        threads: int = 1,
     ) -> None: ...
     counts: tuple[int, int, int]
     def limit(self, n: int) -> None: ...
@@ -98,7 +103,7 @@ class FeatureIndex:
         n_of_kind: tuple[int, int, int],
     ) -> None: ...
     def encode_columns(
-        self, text: _Bytes, cells: _Cells, sentences: _Offsets
+        self, text: _Bytes, cells: _Cells, sentences: _Offsets, threads: int = 1
     ) -> tuple[_Offsets, NDArray[np.uint32]]: ...
     def encode_attributes(
         self,
@@ -107,6 +112,7 @@ class FeatureIndex:
         values: NDArray[np.float32],
         positions: _Offsets,
         sentences: _Offsets,
+        threads: int = 1,
     ) -> tuple[_Offsets, NDArray[np.uint32], NDArray[np.float32]]: ...
 
 class Layout:
@@ -147,6 +153,7 @@ class Training:
         row_state: _Bytes,
         run_state: _Bytes,
         n: int | None,
+        threads: int,
     ) -> None: ...
     def run(
         self,
@@ -154,18 +161,89 @@ class Training:
         order: NDArray[np.uint32],
         best: NDArray[np.int32] | None = None,
     ) -> tuple[float, float, int]: ...
+    @property
+    def batch(self) -> int: ...
     def sync(self) -> None: ...
     def read(self, out: NDArray[np.float32]) -> None: ...
 
-def objective(
-    layout: Layout,
-    dataset: Dataset,
-    weights: NDArray[np.float32],
-    gradient: NDArray[np.float64] | None,
-    threads: int,
-) -> tuple[float, float, int]: ...
+class Objective:
+    def __init__(self, layout: Layout, dataset: Dataset) -> None: ...
+    def __call__(
+        self, weights: NDArray[np.float32], gradient: NDArray[np.float32] | None, threads: int
+    ) -> tuple[float, float, int, int]: ...
+
+class QuasiNewton:
+    next: int
+    def __init__(self, layout: Layout, pairs: NDArray[np.float32], threads: int) -> None: ...
+    def add_pair(
+        self,
+        x: NDArray[np.float32],
+        x_new: NDArray[np.float32],
+        gradient: NDArray[np.float32],
+        l1: float,
+    ) -> NDArray[np.float64]: ...
+    def aim(
+        self,
+        x: NDArray[np.float32],
+        gradient: NDArray[np.float32],
+        l1: float,
+        coefficients: NDArray[np.float64],
+    ) -> float: ...
+    def walk(
+        self,
+        x: NDArray[np.float32],
+        length: float,
+        l1: float,
+        decay: float,
+        x_new: NDArray[np.float32],
+        gradient: NDArray[np.float32],
+    ) -> tuple[float, float]: ...
+    def slope(self, gradient: NDArray[np.float32]) -> float: ...
+
+def compact_fingerprints(
+    vocabulary_bytes: _Bytes, vocabulary_offsets: NDArray[np.uint32], keys: NDArray[np.uint32]
+) -> NDArray[np.uint64]: ...
+def build_compact(
+    fingerprints: NDArray[np.uint64],
+    offsets: _Offsets,
+    previous: NDArray[np.int32],
+    labels: NDArray[np.int32],
+    values: NDArray[np.float32],
+    n_labels: int,
+    value_size: int,
+    exponent: int,
+) -> tuple[NDArray[np.uint32], _Bytes]: ...
+
+class CompactModel:
+    n_of_kind: tuple[int, int, int]
+    def __init__(
+        self,
+        program: Program,
+        buckets: NDArray[np.uint32],
+        rows: _Bytes,
+        n_labels: int,
+        value_size: int,
+        exponent: int,
+    ) -> None: ...
+    def find(self, fingerprints: NDArray[np.uint64]) -> NDArray[np.uint32]: ...
+    def weights(
+        self, first: int, last: int
+    ) -> tuple[NDArray[np.uint32], NDArray[np.int32], NDArray[np.int32], NDArray[np.float32]]: ...
+    def encode_columns(
+        self, text: _Bytes, cells: _Cells, sentences: _Offsets, threads: int = 1
+    ) -> tuple[_Offsets, NDArray[np.uint32]]: ...
+    def encode_attributes(
+        self,
+        text: _Bytes,
+        cells: _Cells,
+        values: NDArray[np.float32],
+        positions: _Offsets,
+        sentences: _Offsets,
+        threads: int = 1,
+    ) -> tuple[_Offsets, NDArray[np.uint32], NDArray[np.float32]]: ...
 
 class Decoder:
+    @overload
     def __init__(
         self,
         layout: Layout,
@@ -174,20 +252,40 @@ class Decoder:
         labels: list[str],
         legal: NDArray[np.uint8] | None = None,
     ) -> None: ...
+    @overload
+    def __init__(
+        self,
+        layout: Layout,
+        compact: CompactModel,
+        labels: list[str],
+        legal: NDArray[np.uint8] | None = None,
+    ) -> None: ...
     def tag(self, sentence: Iterable[_Token]) -> list[str]: ...
-    def tag_all(self, sentences: Iterable[Iterable[_Token]]) -> list[list[str]]: ...
+    def tag_all(
+        self, sentences: Iterable[Iterable[_Token]], threads: int = 1
+    ) -> list[list[str]]: ...
     def viterbi_columns(
-        self, text: _Bytes, cells: _Cells, sentences: _Offsets, legal: _Bytes | None
+        self,
+        text: _Bytes,
+        cells: _Cells,
+        sentences: _Offsets,
+        legal: _Bytes | None,
+        threads: int = 1,
     ) -> NDArray[np.int32]: ...
     def viterbi(
-        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None
+        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None, threads: int = 1
     ) -> NDArray[np.int32]: ...
     def marginals(
-        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None
+        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None, threads: int = 1
     ) -> tuple[NDArray[np.float32], NDArray[np.float64]]: ...
     def log_probabilities(self, dataset: Dataset, legal: _Bytes | None) -> NDArray[np.float64]: ...
     def n_best(
-        self, dataset: Dataset, n: int, legal: _Bytes | None, allowed: _Bytes | None
+        self,
+        dataset: Dataset,
+        n: int,
+        legal: _Bytes | None,
+        allowed: _Bytes | None,
+        threads: int = 1,
     ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]: ...
     def segment_probabilities(
         self,

@@ -200,18 +200,20 @@ class DocumentClassifier:
         """
         return read_parts(path, self.format, labelled=False, bare=bare)
 
-    def predict(self, corpus: AttributeCorpus) -> NDArray[np.int32]:
-        """The best class of each document, by number, ``[N]``."""
-        return self.model.tag_corpus(self.scaling(corpus))
+    def predict(self, corpus: AttributeCorpus, threads: int | None = None) -> NDArray[np.int32]:
+        """The best class of each document, by number, ``[N]``, on all cores or some threads."""
+        return self.model.tag_corpus(self.scaling(corpus), threads=threads)
 
     def predict_texts(self, texts: Iterable[str]) -> list[str]:
         """The best class of each text."""
         documents = corpus_of(texts, task=CLASSIFICATION, format=self.format, labelled=False)
         return [self.labels[number] for number in self.predict(documents.corpus).tolist()]
 
-    def probabilities(self, corpus: AttributeCorpus) -> NDArray[np.float32]:
+    def probabilities(
+        self, corpus: AttributeCorpus, threads: int | None = None
+    ) -> NDArray[np.float32]:
         """The probability of each class for each document, ``[N, Y]``."""
-        return self.model.marginals_corpus(self.scaling(corpus))
+        return self.model.marginals_corpus(self.scaling(corpus), threads=threads)
 
     def evaluate(self, data: Any, labels: Iterable[str] | None = None) -> ClassificationScore:
         """Classify labelled documents, and score the classes; data and labels as for ``train``."""
@@ -235,7 +237,7 @@ def classification_job(
     counted = FeatureSettings(
         template=TEMPLATE, cutoff=features.cutoff, hash_bits=features.hash_bits
     )
-    dataset = Dataset.build(scaling(documents.corpus), counted)
+    dataset = Dataset.build(scaling(documents.corpus), counted, training.threads)
     if len(dataset.label_names) < 2:
         raise CorpusError(
             f"{documents.corpus.name}: the only label is {dataset.label_names[0]!r}; "

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from adaptag.classification.settings import DocumentFeatures
-from adaptag.cli.compare import compare_command
+from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import (
     DevOption,
     JsonOption,
@@ -18,13 +18,12 @@ from adaptag.cli.options import (
     ModelOption,
     NewModelOption,
     OutputOption,
+    ThreadsOption,
 )
-from adaptag.cli.output import output_stream, say
+from adaptag.cli.output import output_stream, say, write_ordered
 from adaptag.cli.settings import given_parameters, with_settings
-from adaptag.cli.tune import tune_command
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.errors import ParameterError
-from adaptag.experiments.declarations import CLASSIFICATION
 from adaptag.settings import split_options
 from adaptag.training.settings import TrainingSettings, parameter_names
 
@@ -32,28 +31,17 @@ if TYPE_CHECKING:
     from adaptag.classification.documents import DocumentClassifier
     from adaptag.corpus.attributes import AttributeCorpus
 
-__all__ = ["classify"]
-
-classify = typer.Typer(
-    name="classify",
-    help="Classification of documents: train a classifier, classify, score.",
-    no_args_is_help=True,
-)
-classify.command()(compare_command(CLASSIFICATION))
-classify.command()(tune_command(CLASSIFICATION))
+__all__ = ["evaluate", "predict", "train"]
 
 DocumentsArgument = Annotated[
-    Path, typer.Argument(metavar="DATA", help="Documents, one per line (.gz, .xz; - for stdin).")
+    Path, argument(metavar="DATA", help="Documents, one per line (.gz, .xz; - for stdin).")
 ]
 LabelledArgument = Annotated[
     Path,
-    typer.Argument(
-        metavar="DATA", help="Labelled documents, one per line (.gz, .xz; - for stdin)."
-    ),
+    argument(metavar="DATA", help="Labelled documents, one per line (.gz, .xz; - for stdin)."),
 ]
 
 
-@classify.command()
 @with_settings(DocumentFormat, DocumentFeatures, TrainingSettings, parameters=True)
 def train(
     data: LabelledArgument,
@@ -112,26 +100,24 @@ def train(
     )
 
 
-@classify.command()
 def predict(
     data: DocumentsArgument,
     model: ModelOption,
     output: OutputOption = None,
     probabilities: Annotated[
         bool,
-        typer.Option(
-            "--probabilities", help="After the class, write label:probability of each class."
-        ),
+        option("--probabilities", help="After the class, write label:probability of each class."),
     ] = False,
     unlabelled: Annotated[
         bool,
-        typer.Option("--unlabelled", help="No document has a label: tabs in text are white space."),
+        option("--unlabelled", help="No document has a label: tabs in text are white space."),
     ] = False,
+    threads: ThreadsOption = None,
 ) -> None:
     """Classify documents: one line with the class of each.
 
     Documents are written like those of the training data, with labels or without; blank lines are
-    skipped. Files of any size are read in parts.
+    skipped. Files of any size are read in parts, which are classified on all cores.
     """
     from adaptag.classification.documents import DocumentClassifier
     from adaptag.cli.output import check_files
@@ -139,24 +125,30 @@ def predict(
 
     check_files({"--output": output}, {"DATA": data, "--model": model})
     classifier = DocumentClassifier.load(model)
+    parts: Iterable[AttributeCorpus | None] = classifier.read_parts(data, bare=unlabelled)
+    if not data.is_file():  # a line of a pipe is answered before the next one is waited for
+        parts = itertools.chain.from_iterable((part, None) for part in parts)
     with output_stream(output) as out, working(f"classifying {data}"):
-        for part in classifier.read_parts(data, bare=unlabelled):
-            out.write(_predicted(classifier, part, probabilities).encode())
+        write_ordered(
+            out,
+            lambda part: (_predicted(classifier, part, probabilities).encode(), len(part)),
+            parts,
+            threads,
+        )
 
 
 def _predicted(classifier: DocumentClassifier, corpus: AttributeCorpus, probabilities: bool) -> str:
     """Write one line per document: its class, and on request the probability of each class."""
     names = classifier.labels
     if not probabilities:
-        return "".join(f"{names[y]}\n" for y in classifier.predict(corpus).tolist())
+        return "".join(f"{names[y]}\n" for y in classifier.predict(corpus, threads=1).tolist())
     lines = []
-    for row in classifier.probabilities(corpus).tolist():
+    for row in classifier.probabilities(corpus, threads=1).tolist():
         cells = [f"{name}:{p:.6f}" for name, p in zip(names, row, strict=True)]
         lines.append("\t".join([names[row.index(max(row))], *cells]) + "\n")
     return "".join(lines)
 
 
-@classify.command()
 def evaluate(
     data: LabelledArgument,
     model: ModelOption,
@@ -170,7 +162,7 @@ def evaluate(
 
     score = DocumentClassifier.load(model).evaluate(data)
     if as_json:
-        typer.echo(json.dumps(score.to_dict(), ensure_ascii=False, indent=2))
+        print(json.dumps(score.to_dict(), ensure_ascii=False, indent=2))
     else:
         console = Console()
         console.print(class_table(score))

@@ -86,9 +86,7 @@ def compact(
 
 def _opened(
     path: Path, file_format: Any
-) -> tuple[
-    Any, Callable[[Any], Any], Callable[[Path], Any], Callable[[Any, Any], float]
-]:
+) -> tuple[Any, Callable[[Any], Any], Callable[[Path], Any], Callable[[Any, Any], float]]:
     """Load a model of any kind: what its chain is, and how data for it are read and scored."""
     from adaptag.classification.documents import SECTION, DocumentClassifier
     from adaptag.corpus.data import CLASSIFICATION, SEGMENTATION, corpus_of

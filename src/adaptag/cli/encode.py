@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import (
     CommentOption,
     DocstartOption,
     FormatOption,
     SeparatorOption,
+    ThreadsOption,
     file_format,
 )
 from adaptag.cli.output import say
@@ -23,12 +23,13 @@ __all__ = ["encode"]
 
 @with_settings(FeatureSettings)
 def encode(
-    data: Annotated[Path, typer.Argument(metavar="TRAIN", help="Labelled column file.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The dataset file to write.")],
+    data: Annotated[Path, argument(metavar="TRAIN", help="Labelled column file.")],
+    output: Annotated[Path, option("--output", "-o", help="The dataset file to write.")],
     format: FormatOption = "columns",  # noqa: A002
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
+    threads: ThreadsOption = None,
     **options: Any,
 ) -> None:
     """Encode a training file once, to train on it many times: adaptag train DATASET …."""
@@ -39,7 +40,7 @@ def encode(
     file = file_format(format, separator, comment, skip_docstart)
     check_files({"--output": output}, {"TRAIN": data, "--template": options.get("template")})
     with working(f"reading {data}"):
-        dataset = api.encode(data, format=file, **options)
+        dataset = api.encode(data, format=file, threads=threads, **options)
     dataset.save(output)
     say(
         f"{output}: {len(dataset):,} sentences, {dataset.n_tokens:,} tokens, "

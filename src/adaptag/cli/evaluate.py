@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import (
     CommentOption,
     DocstartOption,
@@ -22,10 +21,10 @@ __all__ = ["evaluate"]
 
 
 def evaluate(
-    data: Annotated[Path, typer.Argument(metavar="FILE", help="Tagged column file (- for stdin).")],
+    data: Annotated[Path, argument(metavar="FILE", help="Tagged column file (- for stdin).")],
     as_json: JsonOption = False,
     conlleval: Annotated[
-        bool, typer.Option("--conlleval", help="Write the text that conlleval writes.")
+        bool, option("--conlleval", help="Write the text that conlleval writes.")
     ] = False,
     metric: MetricOption = "auto",
     separator: SeparatorOption = "auto",
@@ -51,8 +50,8 @@ def evaluate(
     if not result.correct_tokens:
         say("note: the last two columns never agree; is the file tagged, and without --marginals?")
     if as_json:
-        typer.echo(json.dumps(result.to_dict(), indent=2))
+        print(json.dumps(result.to_dict(), indent=2))
     elif conlleval:
-        typer.echo(conlleval_text(result), nl=False)
+        print(conlleval_text(result), end="")
     else:
         Console().print(table(result))

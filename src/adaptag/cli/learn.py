@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import (
     SAVE_EVERY,
     CommentOption,
@@ -34,14 +33,14 @@ PART = 1 << 20  # bytes that are read at a time
 
 @with_settings(StreamSettings)
 def learn(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model that learns.")],
+    model: Annotated[Path, argument(metavar="MODEL", help="The model that learns.")],
     stream: Annotated[
         Path,
-        typer.Option(help="Labelled column file (.gz, .xz; - for stdin), learned as it comes in."),
+        option(help="Labelled column file (.gz, .xz; - for stdin), learned as it comes in."),
     ],
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where to save it.", show_default="in its place"),
+        option("--output", "-o", help="Where to save it.", show_default="in its place"),
     ] = None,
     every: SaveEveryOption = SAVE_EVERY,
     follow: FollowOption = False,
@@ -106,7 +105,7 @@ def learn_from(
         progress = trainer.progress
         if not progress.sentences and interrupted:
             say("interrupted before anything was learned: no model was saved")
-            raise typer.Exit(INTERRUPTED)
+            raise SystemExit(INTERRUPTED)
         if progress.sentences > saved or not saved:
             with Interrupts():
                 trainer.model().save(model)
@@ -119,4 +118,4 @@ def learn_from(
     )
     if interrupted:
         say(f"interrupted: what was learned so far is saved in {model}")
-        raise typer.Exit(INTERRUPTED)
+        raise SystemExit(INTERRUPTED)

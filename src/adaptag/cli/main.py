@@ -1,28 +1,28 @@
-"""``adaptag``: the program, its subcommands, and how errors end it."""
+"""The subcommands of ``adaptag``, as typer has them."""
 
 from __future__ import annotations
 
-import sys
-import warnings
-from typing import Annotated, TextIO
+from typing import Annotated
 
 import typer
 
+from adaptag.cli import classify as documents
 from adaptag.cli.algorithms import algorithms
-from adaptag.cli.classify import classify
+from adaptag.cli.arguments import for_typer
 from adaptag.cli.compact import compact
-from adaptag.cli.compare import compare
+from adaptag.cli.compare import compare, compare_command
 from adaptag.cli.demo import demo
 from adaptag.cli.encode import encode
 from adaptag.cli.evaluate import evaluate
 from adaptag.cli.inspect import inspect
 from adaptag.cli.learn import learn
 from adaptag.cli.output import interruptible
+from adaptag.cli.program import run
 from adaptag.cli.segment import segment
 from adaptag.cli.tag import tag
 from adaptag.cli.train import train
-from adaptag.cli.tune import tune
-from adaptag.errors import AdaptagError, CorpusWarning
+from adaptag.cli.tune import tune, tune_command
+from adaptag.experiments.declarations import CLASSIFICATION
 
 __all__ = ["app", "run"]
 
@@ -48,28 +48,26 @@ COMMANDS = (
 )
 for command in COMMANDS:
     app.command()(command)
+classify = typer.Typer(
+    name="classify",
+    help="Classification of documents: train a classifier, classify, score.",
+    no_args_is_help=True,
+)
+for command in (
+    compare_command(CLASSIFICATION),
+    tune_command(CLASSIFICATION),
+    documents.train,
+    documents.predict,
+    documents.evaluate,
+):
+    classify.command()(command)
 app.add_typer(segment)
 app.add_typer(classify)
 for group in (app, segment, classify):
     for registered in group.registered_commands:
         assert registered.callback is not None
         registered.name = registered.name or registered.callback.__name__.replace("_", "-")
-        registered.callback = interruptible(registered.callback)
-
-
-def _show_warning(
-    message: Warning | str,
-    category: type[Warning],
-    filename: str,
-    lineno: int,
-    file: TextIO | None = None,  # noqa: ARG001
-    line: str | None = None,
-) -> None:
-    """Write what the library warns of as a note, and warnings of other packages as they are."""
-    if issubclass(category, CorpusWarning):
-        sys.stderr.write(f"note: {message}\n")
-    else:
-        sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
+        registered.callback = for_typer(interruptible(registered.callback))
 
 
 def _version(requested: bool) -> None:
@@ -89,13 +87,3 @@ def main(
     ] = False,
 ) -> None:
     """Train taggers in seconds: CRFs with feature-frequency-adaptive online learning."""
-
-
-def run() -> None:
-    """Run the program; bad input ends it with a message and exit code 2."""
-    warnings.showwarning = _show_warning
-    try:
-        app()
-    except AdaptagError as error:
-        sys.stderr.write(f"adaptag: {error}\n")
-        sys.exit(2)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from adaptag.cli.arguments import option
 
 if TYPE_CHECKING:
     from adaptag.corpus.columns import ColumnFormat
@@ -31,56 +31,54 @@ __all__ = [
 SAVE_EVERY = 10_000
 PANEL = "Format of the files"
 
-ModelOption = Annotated[Path, typer.Option("--model", "-m", help="The model file.")]
-NewModelOption = Annotated[Path, typer.Option("--model", "-m", help="The model file to write.")]
+ModelOption = Annotated[Path, option("--model", "-m", help="The model file.")]
+NewModelOption = Annotated[Path, option("--model", "-m", help="The model file to write.")]
 OutputOption = Annotated[
-    Path | None, typer.Option("--output", "-o", help="File to write; else standard output.")
+    Path | None, option("--output", "-o", help="File to write; else standard output.")
 ]
-JsonOption = Annotated[bool, typer.Option("--json", help="Write JSON.")]
+JsonOption = Annotated[bool, option("--json", help="Write JSON.")]
 SaveEveryOption = Annotated[
     int,
-    typer.Option("--every", min=1, help="With a stream: save the model after this many sentences."),
+    option("--every", min=1, help="With a stream: save the model after this many sentences."),
 ]
 FollowOption = Annotated[
     bool,
-    typer.Option("--follow", "-f", help="With a stream: at its end, wait for more, until Ctrl-C."),
+    option("--follow", "-f", help="With a stream: at its end, wait for more, until Ctrl-C."),
 ]
 FormatOption = Annotated[
     str,
-    typer.Option(
+    option(
         help="columns, or attributes: CRFsuite's label<TAB>attribute[:value]…",
         rich_help_panel=PANEL,
     ),
 ]
 SeparatorOption = Annotated[
     str,
-    typer.Option(
+    option(
         help="What separates columns: tab, space (or tabs), or auto.",
         rich_help_panel=PANEL,
     ),
 ]
 CommentOption = Annotated[
     str,
-    typer.Option(help="Skip lines that start with this text.", rich_help_panel=PANEL),
+    option(help="Skip lines that start with this text.", rich_help_panel=PANEL),
 ]
 DocstartOption = Annotated[
     bool,
-    typer.Option("--skip-docstart", help="Skip -DOCSTART- lines.", rich_help_panel=PANEL),
+    option("--skip-docstart", help="Skip -DOCSTART- lines.", rich_help_panel=PANEL),
 ]
 DevOption = Annotated[
     Path | None,
-    typer.Option(help="Development file: scored after each pass, the best pass is kept."),
+    option(help="Development file: scored after each pass, the best pass is kept."),
 ]
 ThreadsOption = Annotated[
     int | None,
-    typer.Option(
-        min=1, help="Number of threads; the output is the same.", show_default="one per core"
-    ),
+    option(min=1, help="Number of threads; the output is the same.", show_default="one per core"),
 ]
-LogOption = Annotated[Path | None, typer.Option(help="Write JSON lines to this file.")]
+LogOption = Annotated[Path | None, option(help="Write JSON lines to this file.")]
 LegalOption = Annotated[
     str | None,
-    typer.Option(
+    option(
         help="Rule out label sequences that are impossible in the scheme of the training data "
         "(auto), which is one of: iob1, bio, ioe2, bioes.",
         show_default="all are possible",
@@ -88,7 +86,7 @@ LegalOption = Annotated[
 ]
 MetricOption = Annotated[
     str,
-    typer.Option(help="Score F1 of chunks, or accuracy of tokens; auto: what most labels mark."),
+    option(help="Score F1 of chunks, or accuracy of tokens; auto: what most labels mark."),
 ]
 
 

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import IO, Any, TypeVar
 
-import typer
-
 __all__ = [
     "INTERRUPTED",
     "check_files",
@@ -99,7 +97,7 @@ def interruptible(command: Callable[..., None]) -> Callable[..., None]:
             command(*args, **kwargs)
         except KeyboardInterrupt:
             say("interrupted: files that were not finished are unchanged")
-            raise typer.Exit(INTERRUPTED) from None
+            raise SystemExit(INTERRUPTED) from None
 
     return wrapped
 

@@ -7,8 +7,7 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Annotated, Any
 
-import typer
-
+from adaptag.cli.arguments import Declared, option
 from adaptag.settings import Parameter, Settings
 from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.algorithms import algorithms
@@ -74,13 +73,13 @@ def with_values(
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
         added = _parameter_options(lambda _: (str, VALUES), TO_TRY, searchable)
         for declaration in searchable.values():
-            option = typer.Option(
+            declared = option(
                 help=_setting_help(declaration),
                 metavar=VALUES,
                 show_default=False,
                 rich_help_panel=TO_TRY,
             )
-            added.append(_keyword(declaration.name, str, option))
+            added.append(_keyword(declaration.name, str, declared))
         return _with_options(command, added)
 
     return decorate
@@ -101,14 +100,14 @@ def _setting_option(declaration: Parameter) -> inspect.Parameter:
         names = [declaration.flag or names[0]]
     if declaration.short:
         names.append(declaration.short)
-    option = typer.Option(
+    declared = option(
         *names,
         help=_setting_help(declaration),
         metavar="NAME" if len(declaration.choices) > MOST_SHOWN else _choices(declaration),
         show_default=False,
         rich_help_panel=declaration.panel or None,
     )
-    return _keyword(declaration.name, declaration.type, option)
+    return _keyword(declaration.name, declaration.type, declared)
 
 
 def _setting_help(declaration: Parameter) -> str:
@@ -132,19 +131,19 @@ def _parameter_options(
         for parameter in algorithm.parameters:
             users.setdefault(parameter.name, []).append((algorithm.name, parameter))
     options = []
-    for name, declared in users.items():
+    for name, declarations in users.items():
         if name in other_options:
             continue
-        kind, metavar = form(declared[0][1])
-        option = typer.Option(
-            help=_help(declared), metavar=metavar, show_default=False, rich_help_panel=panel
+        kind, metavar = form(declarations[0][1])
+        declared = option(
+            help=_help(declarations), metavar=metavar, show_default=False, rich_help_panel=panel
         )
-        options.append(_keyword(name, kind, option))
+        options.append(_keyword(name, kind, declared))
     return options
 
 
-def _keyword(name: str, kind: type, option: Any) -> inspect.Parameter:
-    annotation = Annotated[kind | None, option]  # type: ignore[valid-type]
+def _keyword(name: str, kind: type, declared: Declared) -> inspect.Parameter:
+    annotation = Annotated[kind | None, declared]  # type: ignore[valid-type]
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
     )

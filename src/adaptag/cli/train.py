@@ -6,8 +6,7 @@ import time
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import (
     SAVE_EVERY,
     CommentOption,
@@ -38,7 +37,7 @@ STREAM_OPTIONS = ("template", "hash_bits", "algorithm", "legal")  # that --strea
 def train(
     data: Annotated[
         Path,
-        typer.Argument(
+        argument(
             metavar="TRAIN",
             help="Labelled column file (.gz, .xz; - for stdin), or encoded dataset.",
         ),
@@ -47,7 +46,7 @@ def train(
     dev: DevOption = None,
     stream: Annotated[
         bool,
-        typer.Option(
+        option(
             "--stream", help="Learn in one pass over a stream of any length; see adaptag learn."
         ),
     ] = False,
@@ -55,14 +54,14 @@ def train(
     follow: FollowOption = False,
     start: Annotated[
         Path | None,
-        typer.Option("--from", help="Start from this model; new features and labels are added."),
+        option("--from", help="Start from this model; new features and labels are added."),
     ] = None,
     resume: Annotated[
         Path | None,
-        typer.Option(help="Continue from this checkpoint, on the same data, for --passes more."),
+        option(help="Continue from this checkpoint, on the same data, for --passes more."),
     ] = None,
     checkpoint: Annotated[
-        Path | None, typer.Option(help="Keep the state of training here, for --resume.")
+        Path | None, option(help="Keep the state of training here, for --resume.")
     ] = None,
     log: LogOption = None,
     format: FormatOption = "columns",  # noqa: A002
@@ -77,13 +76,11 @@ def train(
     comes in. Ctrl-C stops training and saves the model reached so far.
     """
     from adaptag import api
-    from adaptag.cli.learn import learn_from
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
     from adaptag.cli.training import train_and_save
     from adaptag.corpus.chunks import ChunkScheme
     from adaptag.decoding.model import Model
-    from adaptag.streams.trainer import StreamTrainer
 
     file = file_format(format, separator, comment, skip_docstart)
     features, training, streaming, parameters = split_options(
@@ -102,6 +99,9 @@ def train(
         {"TRAIN": data, "--dev": dev, "--template": template},
     )
     if stream:
+        from adaptag.cli.learn import learn_from
+        from adaptag.streams.trainer import StreamTrainer
+
         trainer = StreamTrainer(
             template,
             algorithm=training.get("algorithm"),
@@ -115,7 +115,9 @@ def train(
     origin = None if start is None else Model.load(start)
     begin = time.perf_counter()
     with working(f"reading {data}"):
-        dataset = api.encode(data, start=origin, format=file, **features)
+        dataset = api.encode(
+            data, start=origin, format=file, threads=training.get("threads"), **features
+        )
     say(
         f"{len(dataset):,} sentences, {dataset.n_tokens:,} tokens, "
         f"{len(dataset.label_names)} labels, {dataset.index.n_predicates:,} features, "

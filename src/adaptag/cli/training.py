@@ -7,8 +7,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-import typer
-
 from adaptag.cli.output import INTERRUPTED, say
 
 if TYPE_CHECKING:
@@ -63,11 +61,11 @@ def train_and_save(
         except KeyboardInterrupt:
             outcome = f"{model} is unchanged" if model.exists() else "no model was saved"
             say(f"interrupted before the first pass was finished: {outcome}")
-            raise typer.Exit(INTERRUPTED) from None
+            raise SystemExit(INTERRUPTED) from None
         show_outcome(record)
         size = model.stat().st_size / 1e6
         say(f"{model}: {summary(trained)}{size:.1f} MB, {seconds:.2f} s in all")
         if interrupts.requested or record["stopped"] == "interrupt":
             passes = len(record["passes"])
             say(f"interrupted: the model after {passes} finished passes is saved in {model}")
-            raise typer.Exit(INTERRUPTED)
+            raise SystemExit(INTERRUPTED)

@@ -14,7 +14,8 @@ from adaptag._native import core
 from adaptag.corpus.labels import GivenLabels
 from adaptag.corpus.offsets import items_of
 from adaptag.errors import CorpusError, CorpusWarning, ParameterError, unknown
-from adaptag.storage.files import open_bytes, read_bytes, shown
+from adaptag.parallel import PART, threads_for
+from adaptag.storage.files import is_at_hand, is_regular, open_bytes, read_bytes, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
     Token = str | Sequence[str]
 
-__all__ = ["ColumnCorpus", "ColumnFormat"]
+__all__ = ["ColumnCorpus", "ColumnFormat", "ColumnPart", "column_parts", "no_sentence"]
 
 DOCSTART = b"-DOCSTART-"
 DOCSTART_LINE = re.compile(rb"^-DOCSTART-(?=\s|$)", re.MULTILINE)
@@ -54,47 +55,121 @@ class ColumnFormat:
 
 
 class _Reader:
-    """Parses a text part by part: all parts are written as the first one is."""
+    """Takes a text part by part: all parts are written as the first one is."""
 
     def __init__(self, name: str, format: ColumnFormat | None) -> None:  # noqa: A002
         self.format = format or ColumnFormat()
         self.name = name
-        self.separator = SEPARATORS[self.format.separator]
         self.warned = False
-        self.part = (1, 0, 0)  # the next line's number; columns and number of the first data line
+        self.separator = SEPARATORS[self.format.separator]
+        self.line = 1  # the number of the next line
+        self.columns = 0
+        self.data_line = 0  # the number of the first line of data; 0: there was none yet
 
-    def read(self, data: bytes) -> ColumnCorpus:
-        text = np.frombuffer(data, np.uint8)
-        line, columns, _ = self.part
-        self._warn_of_docstart(data, line)
-        try:
-            cells, sentences, lines, self.separator, data_line = core.read_columns(
-                text,
-                self.name,
-                self.separator,
-                self.format.comment,
-                self.format.skip_docstart,
-                self.part,
-            )
-        except core.InputError as error:
-            raise CorpusError(str(error)) from None
-        columns = cells.shape[1] if len(cells) else columns
-        self.part = (line + data.count(b"\n"), columns, data_line)
-        return ColumnCorpus(self.name, text, cells, sentences, lines)
+    def take(self, data: bytes, threads: int = 1) -> ColumnPart:
+        """The next part of the text."""
+        self._warn_of_docstart(data)
+        part = ColumnPart(
+            self.name,
+            data,
+            self.format,
+            self.separator,
+            (self.line, self.columns, self.data_line),
+        )
+        if self.data_line == 0:
+            part.parse(threads)
+            self.separator, self.columns, self.data_line = part.form
+        self.line += data.count(b"\n")
+        return part
 
-    def _warn_of_docstart(self, data: bytes, first_line: int) -> None:
+    def _warn_of_docstart(self, data: bytes) -> None:
         """Warn once that lines between documents are read as sentences."""
         skipped = self.warned or self.format.skip_docstart
         docstart = None if skipped or DOCSTART not in data else DOCSTART_LINE.search(data)
         if docstart:
             self.warned = True
-            line = first_line + data.count(b"\n", 0, docstart.start())
+            line = self.line + data.count(b"\n", 0, docstart.start())
             warnings.warn(
                 f"{self.name}:{line}: -DOCSTART- is read as a token; --skip-docstart, or "
                 "ColumnFormat(skip_docstart=True), skips such lines",
                 CorpusWarning,
                 stacklevel=2,
             )
+
+
+@dataclass(eq=False)
+class ColumnPart:
+    """Some sentences of a column file, which any thread may parse.
+
+    Attributes:
+        name: The name of the file, for messages.
+        data: The text of the sentences.
+        format: The format of the file.
+        separator: What separates the columns; empty if it is not known yet.
+        place: The number of the first line; the number of columns, and the line that they were
+            counted in, or 0 and 0 if that is not known yet.
+    """
+
+    name: str
+    data: bytes
+    format: ColumnFormat
+    separator: str
+    place: tuple[int, int, int]
+    form: tuple[str, int, int] = ("", 0, 0)  # separator, columns and their line, once parsed
+    _corpus: ColumnCorpus | None = None
+
+    def parse(self, threads: int = 1) -> ColumnCorpus:
+        """Split the text into cells."""
+        if self._corpus is not None:
+            return self._corpus
+        text = np.frombuffer(self.data, np.uint8)
+        try:
+            cells, sentences, lines, separator, data_line = core.read_columns(
+                text,
+                self.name,
+                self.separator,
+                self.format.comment,
+                self.format.skip_docstart,
+                self.place,
+                threads,
+            )
+        except core.InputError as error:
+            raise CorpusError(str(error)) from None
+        self.form = separator, cells.shape[1], data_line
+        self._corpus = ColumnCorpus(self.name, text, cells, sentences, lines)
+        return self._corpus
+
+
+def column_parts(
+    path: Source,
+    format: ColumnFormat | None = None,  # noqa: A002
+    size: int = PART,
+    *,
+    follow: bool = False,
+) -> Iterator[ColumnPart | None]:
+    """Read a file of any length in parts of about ``size`` bytes, whole sentences each.
+
+    A pipe is read as it comes in: None stands before a part that may be long in coming. With
+    ``follow`` the end of the file is not the end: it waits for more to be written.
+    """
+    reader, pending = _Reader(shown(path), format), b""
+    with open_bytes(path) as file:
+        regular = is_regular(file) and not follow
+        read = file.read if regular else getattr(file, "read1", file.read)
+        while True:
+            if not regular and not is_at_hand(file):
+                yield None
+            block = read(size)
+            if not block and follow:
+                time.sleep(WAIT)
+                continue
+            pending += block
+            end = _last_blank_line(pending) if block else len(pending)
+            if end > 0:
+                yield reader.take(pending[:end])
+                pending = pending[end:]
+            if not block:
+                return
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,11 +194,16 @@ class ColumnCorpus:
     given_labels: GivenLabels | None = None
 
     @classmethod
-    def read(cls, path: Source, format: ColumnFormat | None = None) -> ColumnCorpus:  # noqa: A002
+    def read(
+        cls,
+        path: Source,
+        format: ColumnFormat | None = None,  # noqa: A002
+        threads: int | None = None,
+    ) -> ColumnCorpus:
         """Read a column file: plain, ``.gz``, ``.xz``, or ``-`` for standard input."""
-        corpus = cls.from_bytes(read_bytes(path), shown(path), format)
+        corpus = cls.from_bytes(read_bytes(path), shown(path), format, threads)
         if len(corpus) == 0:
-            raise CorpusError(f"{shown(path)}:1: no sentence found; the file is empty")
+            raise no_sentence(path)
         return corpus
 
     @classmethod
@@ -131,34 +211,23 @@ class ColumnCorpus:
         cls,
         path: Source,
         format: ColumnFormat | None = None,  # noqa: A002
-        size: int = 1 << 23,
+        size: int = PART,
         *,
         follow: bool = False,
     ) -> Iterator[ColumnCorpus]:
-        """Read a file of any length in parts of up to ``size`` bytes, whole sentences each.
+        """Read a file of any length in parts of about ``size`` bytes, whole sentences each.
 
         A pipe is read as it comes in. With ``follow`` the end of the file is not the end: it waits
         for more to be written.
         """
-        reader, pending, any_sentence = _Reader(shown(path), format), b"", False
-        with open_bytes(path) as file:
-            while True:
-                block = file.read1(size) if hasattr(file, "read1") else file.read(size)
-                if not block and follow:
-                    time.sleep(WAIT)
-                    continue
-                pending += block
-                end = _last_blank_line(pending) if block else len(pending)
-                if end > 0:
-                    corpus = reader.read(pending[:end])
-                    pending = pending[end:]
-                    any_sentence = any_sentence or len(corpus) > 0
-                    if len(corpus) > 0:
-                        yield corpus
-                if not block:
-                    break
+        any_sentence = False
+        for part in column_parts(path, format, size, follow=follow):
+            corpus = None if part is None else part.parse()
+            if corpus is not None and len(corpus) > 0:
+                any_sentence = True
+                yield corpus
         if not any_sentence:
-            raise CorpusError(f"{shown(path)}:1: no sentence found; the file is empty")
+            raise no_sentence(path)
 
     @classmethod
     def from_bytes(
@@ -166,9 +235,11 @@ class ColumnCorpus:
         data: bytes,
         name: str = "<bytes>",
         format: ColumnFormat | None = None,  # noqa: A002
+        threads: int | None = None,
     ) -> ColumnCorpus:
-        """Parse the text of a column file."""
-        return _Reader(name, format).read(data)
+        """Parse the text of a column file; the number of threads does not change the result."""
+        n = threads_for(threads, size=len(data))
+        return _Reader(name, format).take(data, n).parse(n)
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Iterable[Token]]) -> ColumnCorpus:
@@ -217,7 +288,7 @@ class ColumnCorpus:
         return ColumnCorpus(self.name, self.text, self.cells[tokens], starts, lines, labels)
 
     def number_labels(
-        self, known: Sequence[str] = (), column: int = -1
+        self, known: Sequence[str] = (), column: int = -1, threads: int | None = None
     ) -> tuple[NDArray[np.int32], list[str]]:
         """Number the labels; names not in ``known`` are appended to it.
 
@@ -230,7 +301,10 @@ class ColumnCorpus:
             raise CorpusError(
                 f"{self.name}:{where}: 1 column; a labelled file needs at least 2, the label last"
             )
-        ids, names = core.number_labels(self.text, self.cells, column % self.n_columns, list(known))
+        n = threads_for(threads, tokens=self.n_tokens)
+        ids, names = core.number_labels(
+            self.text, self.cells, column % self.n_columns, list(known), n
+        )
         return ids, names
 
     def last_column_holds_labels(self, labels: Sequence[str], *, labelled: bool) -> bool:
@@ -238,8 +312,7 @@ class ColumnCorpus:
         columns = self.n_feature_columns(labelled=labelled)
         if columns < 2 or not self.n_tokens:
             return False
-        _, names = core.number_labels(self.text, self.cells, columns - 1, list(labels))
-        return len(names) == len(labels)
+        return core.holds_only(self.text, self.cells, columns - 1, list(labels))
 
     def with_label(
         self,
@@ -251,6 +324,11 @@ class ColumnCorpus:
         return core.write_columns(
             self.text, self.cells, self.sentences, labels, list(names), probabilities
         )
+
+
+def no_sentence(path: Source) -> CorpusError:
+    """The error of a file that holds nothing."""
+    return CorpusError(f"{shown(path)}:1: no sentence found; the file is empty")
 
 
 def _last_blank_line(data: bytes) -> int:

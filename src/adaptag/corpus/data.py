@@ -49,6 +49,7 @@ def corpus_of(
     format: Any = None,  # noqa: A002
     labelled: bool = True,
     tokens: bool | None = None,
+    threads: int | None = None,
 ) -> Any:
     """Turn data into the corpus of a task.
 
@@ -63,6 +64,7 @@ def corpus_of(
         tokens: For tagging: whether positions are tokens (strings, or tuples of columns), or else
             features (dictionaries, or lists of attributes). None means that the first
             position decides.
+        threads: The number of threads that read a file; None means one per core.
 
     Returns:
         A ``ColumnCorpus`` or an ``AttributeCorpus``, a ``SegmentedCorpus``, or ``Documents``.
@@ -70,7 +72,7 @@ def corpus_of(
     if isinstance(data, CORPORA[task]) or is_source(data):
         if labels is not None:
             raise ParameterError("labels can only be given with Python data or a table")
-        return _read(data, task, format) if is_source(data) else data
+        return _read(data, task, format, threads) if is_source(data) else data
     if task == TAGGING and is_table(data):
         data, inside = sentences_and_labels(data)
         labels = inside if labels is None else labels
@@ -98,7 +100,7 @@ def as_list(data: Any, name: str, allowed: str = "a list") -> list[Any]:
     return data if isinstance(data, list) else list(data)
 
 
-def _read(source: Source, task: str, format: Any) -> Any:  # noqa: A002
+def _read(source: Source, task: str, format: Any, threads: int | None) -> Any:  # noqa: A002
     kind = kind_of(source)
     if kind is not None:
         raise CorpusError(f"{shown(source)}: holds an adaptag {kind}; expected a text file")
@@ -110,7 +112,8 @@ def _read(source: Source, task: str, format: Any) -> Any:  # noqa: A002
         raise ParameterError(unknown("format", format, FORMATS))
     if format == "attributes":
         return AttributeCorpus.read(source)
-    return ColumnCorpus.read(source, format if isinstance(format, ColumnFormat) else None)
+    column_format = format if isinstance(format, ColumnFormat) else None
+    return ColumnCorpus.read(source, column_format, threads=threads)
 
 
 def _sentences(

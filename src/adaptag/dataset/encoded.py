@@ -125,13 +125,18 @@ class Dataset(Examples):
     labels_in_feature_column: bool = False
 
     @classmethod
-    def build(cls, corpus: Corpus, settings: FeatureSettings | None = None) -> Dataset:
-        """Encode training data; the index is built from it, or is a hashed one."""
+    def build(
+        cls, corpus: Corpus, settings: FeatureSettings | None = None, threads: int | None = None
+    ) -> Dataset:
+        """Encode training data; the index is built from it, or is a hashed one.
+
+        The number of threads, by default one per core, does not change the result.
+        """
         settings = settings or FeatureSettings()
         labels, names = corpus.number_labels()
         if not names:
             raise CorpusError(f"{corpus.name}: no label is known; at least one label must be known")
-        index, encoded = FeatureIndex.build(corpus, settings)
+        index, encoded = FeatureIndex.build(corpus, settings, threads=threads)
         labels_in_feature_column = isinstance(
             corpus, ColumnCorpus
         ) and corpus.last_column_holds_labels(names, labelled=True)
@@ -146,6 +151,7 @@ class Dataset(Examples):
         index: FeatureIndex,
         label_names: Sequence[str],
         settings: FeatureSettings | None = None,
+        threads: int | None = None,
     ) -> Dataset:
         """Encode more training data; labels and features unknown so far are appended.
 
@@ -154,15 +160,22 @@ class Dataset(Examples):
         settings = (settings or FeatureSettings()).check()
         index.check(corpus, labelled=True)
         labels, names = corpus.number_labels(label_names)
-        grown, encoded = index.grow(corpus, settings)
+        grown, encoded = index.grow(corpus, settings, threads=threads)
         return cls(grown, encoded, labels, tuple(names), settings.record(), True)
 
     @classmethod
-    def encode(cls, corpus: Corpus, index: FeatureIndex, label_names: Sequence[str]) -> Dataset:
+    def encode(
+        cls,
+        corpus: Corpus,
+        index: FeatureIndex,
+        label_names: Sequence[str],
+        threads: int | None = None,
+    ) -> Dataset:
         """Encode evaluation data with a given index; labels unknown so far are appended."""
         index.check(corpus, labelled=True)
         labels, names = corpus.number_labels(label_names)
-        return cls(index, index.encode(corpus, labelled=True), labels, tuple(names))
+        encoded = index.encode(corpus, labelled=True, threads=threads)
+        return cls(index, encoded, labels, tuple(names))
 
     def extends(self, index: FeatureIndex, label_names: Sequence[str]) -> bool:
         """Whether these labels and features are those given, then new ones."""

@@ -24,6 +24,7 @@ from adaptag.features.index import FeatureIndex
 from adaptag.model.compact import choose_threshold, compact_index
 from adaptag.model.compact_index import CompactIndex
 from adaptag.model.linear_chain import NO_WEIGHTS, LinearChain
+from adaptag.parallel import threads_for
 from adaptag.settings import AUTO
 
 if TYPE_CHECKING:
@@ -101,16 +102,22 @@ class Model(LinearChain[FeatureIndex]):
 
     @_raises_corpus_errors
     def tag_all(
-        self, sentences: Iterable[Iterable[Token]], *, legal: str | None = None
+        self,
+        sentences: Iterable[Iterable[Token]],
+        *,
+        legal: str | None = None,
+        threads: int | None = None,
     ) -> list[list[str]]:
-        """Find the best labels of many sentences."""
+        """Find the best labels of many sentences, on all cores unless ``threads`` is given."""
         listed = as_list(sentences, "sentences", "a list of sentences, each a list of tokens")
         if legal is None and not self.index.template.attributes:
-            for sentence in listed:
-                self._check_first(sentence)
-            return self._decoder.tag_all(listed)
+            for sentence in listed:  # all tokens must have as many columns as the first one
+                if isinstance(sentence, (list, tuple)) and sentence:
+                    self._check_first(sentence)
+                    break
+            return self._decoder.tag_all(listed, threads_for(threads, sentences=len(listed)))
         corpus = self._corpus(listed)
-        names = [self.labels[y] for y in self.tag_corpus(corpus, legal).tolist()]
+        names = [self.labels[y] for y in self.tag_corpus(corpus, legal, threads).tolist()]
         return [names[a:b] for a, b in itertools.pairwise(corpus.sentences.tolist())]
 
     def evaluate(
@@ -172,7 +179,6 @@ class Model(LinearChain[FeatureIndex]):
             weights: How weights are stored: ``int8``, ``float16`` or ``float32``.
             names: Whether the names of features are kept, for ``explain`` and ``inspect``.
         """
-
         data, gold = dev if isinstance(dev, tuple) and len(dev) == 2 else (dev, None)
         corpus = None if data is None else self._labelled_corpus(data, gold, None)
 
@@ -296,29 +302,43 @@ class Model(LinearChain[FeatureIndex]):
     # ---- whole corpora, by number -------------------------------------------------------------
 
     @_raises_corpus_errors
-    def tag_corpus(self, corpus: Corpus, legal: str | None = None) -> NDArray[np.int32]:
-        """Find the best label of every token, by number."""
+    def tag_corpus(
+        self, corpus: Corpus, legal: str | None = None, threads: int | None = None
+    ) -> NDArray[np.int32]:
+        """Find the best label of every token, by number, on all cores or on some threads."""
         if isinstance(corpus, ColumnCorpus):
             self._check_columns(corpus)
             return self._decoder.viterbi_columns(
-                corpus.text, corpus.cells, corpus.sentences, self._legal(legal)
+                corpus.text,
+                corpus.cells,
+                corpus.sentences,
+                self._legal(legal),
+                threads_for(threads, tokens=corpus.n_tokens),
             )
-        return self.tag_encoded(self.index.encode(corpus), legal)
+        return self.tag_encoded(self.index.encode(corpus, threads=threads), legal, threads)
 
     @_raises_corpus_errors
-    def tag_encoded(self, encoded: Encoded, legal: str | None = None) -> NDArray[np.int32]:
+    def tag_encoded(
+        self, encoded: Encoded, legal: str | None = None, threads: int | None = None
+    ) -> NDArray[np.int32]:
         """Find the best label of every token of encoded data, by number."""
-        return self._decoder.viterbi(self._data(encoded), self._legal(legal), None)
+        n = threads_for(threads, tokens=len(encoded.positions))
+        return self._decoder.viterbi(self._data(encoded), self._legal(legal), None, n)
 
     @_raises_corpus_errors
-    def marginals_corpus(self, corpus: Corpus, legal: str | None = None) -> NDArray[np.float32]:
+    def marginals_corpus(
+        self, corpus: Corpus, legal: str | None = None, threads: int | None = None
+    ) -> NDArray[np.float32]:
         """Return every label's probability at every token, ``[T, Y]``."""
-        return self.marginals_encoded(self.index.encode(corpus), legal)
+        return self.marginals_encoded(self.index.encode(corpus, threads=threads), legal, threads)
 
     @_raises_corpus_errors
-    def marginals_encoded(self, encoded: Encoded, legal: str | None = None) -> NDArray[np.float32]:
+    def marginals_encoded(
+        self, encoded: Encoded, legal: str | None = None, threads: int | None = None
+    ) -> NDArray[np.float32]:
         """Return every label's probability at every token of encoded data, ``[T, Y]``."""
-        table, _ = self._decoder.marginals(self._data(encoded), self._legal(legal), None)
+        n = threads_for(threads, tokens=len(encoded.positions))
+        table, _ = self._decoder.marginals(self._data(encoded), self._legal(legal), None, n)
         return table
 
     @_raises_corpus_errors
@@ -328,11 +348,12 @@ class Model(LinearChain[FeatureIndex]):
 
     @_raises_corpus_errors
     def nbest_corpus(
-        self, corpus: Corpus, n: int, legal: str | None = None
+        self, corpus: Corpus, n: int, legal: str | None = None, threads: int | None = None
     ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
         """For each sentence its ``n`` best paths ``[k, T]`` and their log-probabilities ``[k]``."""
-        data = self._data(self.index.encode(corpus))
-        return self._decoder.n_best(data, n, self._legal(legal), None)
+        encoded = self.index.encode(corpus, threads=threads)
+        workers = threads_for(threads, tokens=len(encoded.positions))
+        return self._decoder.n_best(self._data(encoded), n, self._legal(legal), None, workers)
 
     @cached_property
     def scheme(self) -> ChunkScheme:

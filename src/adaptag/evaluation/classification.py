@@ -6,9 +6,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich import box
-from rich.table import Table
-from rich.text import Text
 
 from adaptag.errors import AdaptagError
 from adaptag.evaluation.scores import Score
@@ -17,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+    from rich.table import Table
 
 __all__ = ["ClassificationScore", "class_table", "confusion_table", "evaluate_classes"]
 
@@ -100,6 +98,10 @@ def evaluate_classes(
 
 def class_table(score: ClassificationScore) -> Table:
     """Return a table with one row per class, for up to 30 classes, the most frequent first."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
     total = score.total
     caption = f"accuracy {score.accuracy:.2f}% ({total.correct:,} of {total.gold:,})"
     if (left_out := len(score.labels) - MOST_CLASSES) > 0:
@@ -122,6 +124,10 @@ def class_table(score: ClassificationScore) -> Table:
 
 def confusion_table(score: ClassificationScore) -> Table:
     """Return a table of the predicted classes (columns) of the largest gold classes (rows)."""
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
     n = min(MOST_CONFUSED, len(score.labels))
     caption = f"the {n} largest classes" if n < len(score.labels) else None
     result = Table(box=box.HORIZONTALS, caption=caption, caption_justify="left")

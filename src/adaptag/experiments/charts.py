@@ -1,4 +1,4 @@
-"""Line charts as SVG text: for reports that open without a network, and for the docs."""
+"""Line and bar charts as SVG text: for reports that open without a network, and for the docs."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from adaptag.errors import ParameterError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
-__all__ = ["Series", "line_chart", "prefix_ids", "require_matplotlib"]
+__all__ = ["Series", "bar_chart", "line_chart", "prefix_ids", "require_matplotlib"]
 
 # Okabe and Ito's palette for colour-blind readers, and a different mark for each line.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
@@ -72,14 +72,7 @@ def line_chart(
         lowest_y: Where the y axis begins; points below it are not shown.
         size: The width and height in inches.
     """
-    require_matplotlib()
-    from matplotlib import rc_context
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=size, layout="constrained")
-    FigureCanvasSVG(figure)
-    axes: Any = figure.add_subplot()
+    figure, axes = _figure(size)
     for number, line in enumerate(series):
         colour = COLOURS[number % len(COLOURS)]
         mark = MARKS[number % len(MARKS)] if len(line.x) <= MOST_MARKS else None
@@ -106,6 +99,59 @@ def line_chart(
     axes.spines[["top", "right"]].set_visible(False)
     if len(series) > 1:
         axes.legend(frameon=False, fontsize="small")
+    return _svg(figure, title)
+
+
+def bar_chart(
+    values: Mapping[str, float],
+    *,
+    title: str,
+    x_label: str,
+    reference: float | None = None,
+    log_x: bool = False,
+    width: float = 8.0,
+) -> str:
+    """Draw a horizontal bar for each value, from top to bottom; the result is an ``<svg>`` element.
+
+    Args:
+        values: The values, by the names beside the bars.
+        title: The title above the chart.
+        x_label: The label of the x axis, with its unit.
+        reference: Where a vertical line is drawn, which the bars are compared with.
+        log_x: Whether the x axis is logarithmic.
+        width: The width in inches; the height follows from the number of bars.
+    """
+    figure, axes = _figure((width, 1.2 + 0.28 * len(values)))
+    bars = axes.barh(list(values), list(values.values()), color=COLOURS[0], height=0.7)
+    axes.bar_label(bars, fmt="%.3g", padding=3, fontsize="small")
+    axes.invert_yaxis()
+    axes.set_title(title)
+    axes.set_xlabel(x_label)
+    axes.margins(x=0.1)
+    if log_x:
+        axes.set_xscale("log")
+        _plain_numbers(axes.xaxis)
+    if reference is not None:
+        axes.axvline(reference, color=COLOURS[1], linewidth=1)
+    axes.spines[["top", "right"]].set_visible(False)
+    return _svg(figure, title)
+
+
+def _figure(size: tuple[float, float]) -> tuple[Any, Any]:
+    """An empty figure of so many inches, and its axes."""
+    require_matplotlib()
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasSVG(figure)
+    return figure, figure.add_subplot()
+
+
+def _svg(figure: Any, title: str) -> str:
+    """The figure as an ``<svg>`` element."""
+    from matplotlib import rc_context
+
     out = io.StringIO()
     with rc_context({"svg.hashsalt": title}):  # the same names inside the file each time
         figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None})

@@ -13,6 +13,7 @@ from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.errors import CorpusError, ModelError, ParameterError
 from adaptag.features.settings import FeatureSettings
 from adaptag.features.template import Template
+from adaptag.parallel import threads_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -101,6 +102,7 @@ class FeatureIndex:
         settings: FeatureSettings | None = None,
         *,
         labelled: bool = True,
+        threads: int | None = None,
     ) -> tuple[FeatureIndex, Encoded]:
         """Number all predicates that are frequent enough, and encode the corpus.
 
@@ -108,15 +110,17 @@ class FeatureIndex:
             corpus: The training data.
             settings: Which features there are.
             labelled: Whether the last column holds the labels, unless they are given separately.
+            threads: The number of threads, which does not change the result; None means one per
+                core.
         """
         settings = (settings or FeatureSettings()).check()
         template = template_for(corpus, settings, labelled=labelled)
         columns = feature_columns(corpus, labelled=labelled)
         if settings.hash_bits is not None:
             index = cls.hashed(template, settings.hash_bits, columns)
-            return index, index.encode(corpus, labelled=labelled)
+            return index, index.encode(corpus, labelled=labelled, threads=threads)
         builder = core.IndexBuilder(template.program())
-        return cls._finish(builder, corpus, template, columns, settings)
+        return cls._finish(builder, corpus, template, columns, settings, threads)
 
     def grow(
         self,
@@ -124,6 +128,7 @@ class FeatureIndex:
         settings: FeatureSettings | None = None,
         *,
         labelled: bool = True,
+        threads: int | None = None,
     ) -> tuple[FeatureIndex, Encoded]:
         """Add the new predicates that are frequent enough, and encode the corpus.
 
@@ -132,9 +137,10 @@ class FeatureIndex:
         """
         self.check(corpus, labelled=labelled)
         if self.is_hashed:
-            return self, self.encode(corpus, labelled=labelled)
+            return self, self.encode(corpus, labelled=labelled, threads=threads)
+        settings = settings or FeatureSettings()
         grown, encoded = self._finish(
-            self.builder(), corpus, self.template, self.n_columns, settings or FeatureSettings()
+            self.builder(), corpus, self.template, self.n_columns, settings, threads
         )
         return (self if grown.n_of_kind == self.n_of_kind else grown), encoded
 
@@ -160,25 +166,29 @@ class FeatureIndex:
         template: Template,
         n_columns: int | None,
         settings: FeatureSettings,
+        threads: int | None,
     ) -> tuple[FeatureIndex, Encoded]:
         """Count and number the predicates of a corpus."""
-        add(corpus, builder)
+        add(corpus, builder, threads_for(threads, tokens=_n_tokens(corpus)))
         tables = builder.freeze(settings.cutoff, settings.edge_cutoff, settings.edge_share)
         tensors = {name: tables[name] for name in TENSORS}
         index = cls(template, tables["n_of_kind"], tensors, n_columns)
         data = (tables[name] for name in ("positions", "predicates", "values"))
         return index, encoded_of(corpus, *data)
 
-    def encode(self, corpus: Corpus, *, labelled: bool = False) -> Encoded:
+    def encode(
+        self, corpus: Corpus, *, labelled: bool = False, threads: int | None = None
+    ) -> Encoded:
         """Find the predicates of a corpus; those that are not in the training data are ignored."""
         self.check(corpus, labelled=labelled)
+        n = threads_for(threads, tokens=_n_tokens(corpus))
         if isinstance(corpus, AttributeCorpus):
             positions, predicates, values = self.native.encode_attributes(
-                corpus.text, corpus.cells, corpus.values, corpus.positions, corpus.sentences
+                corpus.text, corpus.cells, corpus.values, corpus.positions, corpus.sentences, n
             )
             return encoded_of(corpus, positions, predicates, values)
         positions, predicates = self.native.encode_columns(
-            corpus.text, corpus.cells, corpus.sentences
+            corpus.text, corpus.cells, corpus.sentences, n
         )
         return Encoded(corpus.sentences, positions, predicates, None)
 
@@ -363,14 +373,19 @@ def feature_columns(corpus: Corpus, *, labelled: bool = True) -> int | None:
     return corpus.n_feature_columns(labelled=labelled)
 
 
-def add(corpus: Corpus, builder: core.IndexBuilder) -> None:
+def add(corpus: Corpus, builder: core.IndexBuilder, threads: int = 1) -> None:
     """Let a builder count and encode a corpus."""
     if isinstance(corpus, AttributeCorpus):
         builder.add_attributes(
-            corpus.text, corpus.cells, corpus.values, corpus.positions, corpus.sentences
+            corpus.text, corpus.cells, corpus.values, corpus.positions, corpus.sentences, threads
         )
     else:
-        builder.add_columns(corpus.text, corpus.cells, corpus.sentences)
+        builder.add_columns(corpus.text, corpus.cells, corpus.sentences, threads)
+
+
+def _n_tokens(corpus: Corpus) -> float:
+    """The size of a corpus: tokens, or attributes, of which a token has about ten."""
+    return len(corpus.values) / 10 if isinstance(corpus, AttributeCorpus) else corpus.n_tokens
 
 
 def encoded_of(

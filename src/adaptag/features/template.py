@@ -21,7 +21,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
     from adaptag.storage.files import PathLike
 
 __all__ = ["Template", "presets"]
+
+PRESETS = Path(__file__).with_name("presets")
 
 KINDS = {"U": 0, "*": 1, "B": 2}  # node, node and edge, edge
 MACRO = re.compile(
@@ -225,14 +226,11 @@ def _other_macros() -> str:
 
 def presets() -> list[str]:
     """Name the templates that come with the package."""
-    folder = resources.files(__package__) / "presets"
-    return sorted(
-        Path(entry.name).stem for entry in folder.iterdir() if entry.name.endswith(".txt")
-    )
+    return sorted(entry.stem for entry in PRESETS.glob("*.txt"))
 
 
 def _preset_text(name: str) -> str:
-    return (resources.files(__package__) / "presets" / f"{name}.txt").read_text(encoding="utf-8")
+    return (PRESETS / f"{name}.txt").read_text(encoding="utf-8")
 
 
 def _expand(text: str, n_columns: int) -> str:

@@ -45,7 +45,9 @@ def kept_weights(
     A node weight has the previous label −1, and comes before the edge weights of its predicate.
     """
     parts = list(_kept_blocks(chain, prune))
-    predicates, previous, labels, values = (np.concatenate(each) for each in zip(*parts, strict=True))
+    predicates, previous, labels, values = (
+        np.concatenate(each) for each in zip(*parts, strict=True)
+    )
     return predicates, previous, labels, values
 
 
@@ -116,7 +118,7 @@ def compact_index(
         VALUE_SIZES[weights],
         exponent,
     )
-    tensors = {"buckets": buckets, "rows": rows}
+    tensors: dict[str, NDArray[Any]] = {"buckets": buckets, "rows": rows}
     if names:
         tensors["names"] = pack_names(index, kept)
     return CompactIndex.of_tables(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import lzma
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -152,9 +153,7 @@ class CompactIndex(FeatureIndex):
         text, offsets, keys = unpack_names(self.tensors[NAMES])
         data = text.tobytes()
         bounds = offsets.tolist()
-        tokens = [
-            data[a:b].decode(errors="replace") for a, b in zip(bounds, bounds[1:], strict=False)
-        ]
+        tokens = [data[a:b].decode(errors="replace") for a, b in itertools.pairwise(bounds)]
         return tokens, keys
 
     @cached_property
@@ -224,7 +223,8 @@ def unpack_names(
 
 def _planes(numbers: NDArray[np.uint32]) -> bytes:
     """The bytes of numbers, all lowest ones first: they compress better that way."""
-    return numbers.astype("<u4").view(np.uint8).reshape(-1, 4).T.tobytes()
+    planes: NDArray[np.uint8] = numbers.astype("<u4").view(np.uint8).reshape(-1, 4).T
+    return planes.tobytes()
 
 
 def _from_planes(data: bytes, n: int) -> NDArray[np.uint32]:

@@ -14,6 +14,7 @@ from adaptag.errors import ModelError
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.index import FeatureIndex
 from adaptag.model.compact_index import CompactIndex
+from adaptag.model.sparse import dense_weights, is_sparse, sparse_tensors, without_zero_rows
 from adaptag.storage.stored import Stored
 from adaptag.storage.tensors import write_tensors
 
@@ -152,7 +153,11 @@ class LinearChain(Stored, Generic[Index]):
         """Write the file of a model of this kind; weights that are not finite are refused."""
         if not np.isfinite(self.weights).all():
             raise ModelError("a weight of the model is not finite; it is not saved")
-        index_header, index_tensors = self.index.to_file()
+        index: Any = self.index
+        weights, sparse = self.weights, not self.is_compact and is_sparse(self)
+        if sparse and not self.state:  # the state has a part for each feature
+            index, weights = without_zero_rows(self)
+        index_header, index_tensors = index.to_file()
         header = {
             "version": VERSION,
             "labels": list(self.labels),
@@ -161,8 +166,10 @@ class LinearChain(Stored, Generic[Index]):
             "provenance": dict(self.provenance),
         }
         tensors = {f"{INDEX}{name}": array for name, array in index_tensors.items()}
-        if not self.is_compact:
-            tensors["weights"] = self.weights
+        if sparse:
+            tensors |= sparse_tensors(weights)
+        elif not self.is_compact:
+            tensors["weights"] = weights
         tensors |= {f"{STATE}{name}": array for name, array in self.state.items()}
         tensors |= {f"{EXTRA}{name}": array for name, array in self.extra.items()}
         if self.legal is not None:
@@ -180,10 +187,14 @@ class LinearChain(Stored, Generic[Index]):
             index: Any = INDEXES[header["index"]["kind"]].from_file(
                 header["index"], prefixed(tensors, INDEX)
             )
+            weights = NO_WEIGHTS
+            if not isinstance(index, CompactIndex):
+                layout = core.Layout(len(labels), *index.n_of_kind)
+                weights = dense_weights(tensors, layout.n_weights)
             model = cls(
                 labels,
                 index,
-                NO_WEIGHTS if isinstance(index, CompactIndex) else tensors["weights"],
+                weights,
                 dict(header["provenance"]),
                 configuration=dict(header["configuration"]),
                 legal=tensors.get("legal"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from adaptag._native import core
 
-__all__ = ["remap_state", "remap_weights"]
+__all__ = ["blocks_of", "remap_state", "remap_weights"]
 
 Scalar = TypeVar("Scalar", bound=np.generic)
 
@@ -42,7 +42,7 @@ def remap_weights(
     remapped: NDArray[Scalar] = aligned_zeros(new_layout.n_weights, array.dtype)
     same_labels = old_layout.n_labels == new_layout.n_labels
     used = old_layout.width if same_labels else min(old_layout.n_labels, new_layout.n_labels)
-    for old, new in zip(_blocks(array, old_layout), _blocks(remapped, new_layout), strict=True):
+    for old, new in zip(blocks_of(array, old_layout), blocks_of(remapped, new_layout), strict=True):
         n, rows = (min(a, b) for a, b in zip(old.shape[:2], new.shape[:2], strict=True))
         new[:n, :rows, :used] = old[:n, :rows, :used]  # without the padding
     return remapped
@@ -85,7 +85,7 @@ def _kinds(layout: core.Layout) -> tuple[int, int, int]:
     return layout.n_node, layout.n_both, layout.n_edge
 
 
-def _blocks(array: NDArray[Scalar], layout: core.Layout) -> Iterator[NDArray[Scalar]]:
+def blocks_of(array: NDArray[Scalar], layout: core.Layout) -> Iterator[NDArray[Scalar]]:
     """Views of the weights of each kind, ``[predicates, rows, width]``; see ``layout.hpp``.
 
     The rows of a predicate are its node weights, then the edge weights of each previous label.

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import gzip
+import importlib
 import io
-import lzma
 import os
 import select
 import stat
 import sys
-import tempfile
-import zlib
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
 
@@ -38,7 +35,7 @@ __all__ = [
 ]
 
 STDIN = "-"
-OPENERS: dict[str, Any] = {".gz": gzip.open, ".xz": lzma.open}
+COMPRESSED = {".gz": "gzip", ".xz": "lzma"}  # the modules that open such files
 
 
 def is_source(data: object) -> TypeGuard[Source]:
@@ -61,13 +58,40 @@ def open_bytes(path: Source) -> Iterator[IO[bytes]]:
         elif str(path) == STDIN:
             yield sys.stdin.buffer
         else:
-            opener = OPENERS.get(Path(path).suffix, open)
+            module = COMPRESSED.get(Path(path).suffix)
+            opener: Any = importlib.import_module(module).open if module else open
             with opener(path, "rb") as file:
                 yield file
-    except (EOFError, gzip.BadGzipFile, lzma.LZMAError, zlib.error) as error:
-        raise FileError(f"{shown(path)}: damaged compressed file: {error}") from None
-    except OSError as error:
-        raise unreadable(path, error) from None
+    except EOFError as error:
+        raise _damaged(path, error) from None
+    except OSError as error:  # one without a number is that of gzip
+        raise (unreadable if error.errno else _damaged)(path, error) from None
+    except Exception as error:
+        if type(error).__module__ in ("zlib", "_lzma"):
+            raise _damaged(path, error) from None
+        raise
+
+
+def _damaged(path: Source, error: Exception) -> FileError:
+    return FileError(f"{shown(path)}: damaged compressed file: {error}")
+
+
+def is_regular(file: IO[bytes]) -> bool:
+    """Whether an open file is a file on disk, or in memory: reading it does not wait for others."""
+    try:
+        return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
+    except (AttributeError, OSError, ValueError):
+        return True
+
+
+def is_at_hand(file: IO[bytes]) -> bool:
+    """Whether reading would not wait: a pipe or a terminal has something to read, or has ended."""
+    try:
+        poll = select.poll()
+        poll.register(file.fileno(), select.POLLIN)
+        return bool(poll.poll(0))
+    except (AttributeError, OSError, ValueError):
+        return True
 
 
 def is_regular(file: IO[bytes]) -> bool:
@@ -119,21 +143,23 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
             with target.open("wb") as special:
                 yield special
             return
-        handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        beside = _name_beside(target)
         try:
-            with os.fdopen(handle, "wb") as file:
+            with beside.open("xb") as file:
                 yield file
-            umask = os.umask(0)
-            os.umask(umask)
-            Path(name).chmod(0o666 & ~umask)  # mkstemp's files are for their owner only
-            Path(name).replace(target)
+            beside.replace(target)
         except BaseException:
-            Path(name).unlink(missing_ok=True)
+            beside.unlink(missing_ok=True)
             raise
     except FileError:  # of another file: one that is missing is an OSError too
         raise
     except OSError as error:
         raise FileError(f"{shown(path)}: cannot write: {error.strerror or error}") from None
+
+
+def _name_beside(target: Path) -> Path:
+    """A new name in the folder of a file."""
+    return target.with_name(f".{target.name}.{os.urandom(6).hex()}")
 
 
 def check_writable(path: PathLike) -> None:
@@ -142,8 +168,9 @@ def check_writable(path: PathLike) -> None:
     try:
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        with tempfile.TemporaryFile(dir=target.parent):
-            pass
+        beside = _name_beside(target)
+        beside.open("xb").close()
+        beside.unlink()
     except OSError as error:
         raise FileError(f"{shown(path)}: cannot write: {error.strerror or error}") from None
 

@@ -89,7 +89,7 @@ def objective(
 ) -> float:
     """What the likelihood methods minimise: Σ −log P(y | x) + ‖w‖² / (2σ²) + C ‖w‖₁."""
     data = dataset.native(dataset.layout)
-    loss, _, _ = core.objective(dataset.layout, data, weights, None, 1)
+    loss, *_ = core.Objective(dataset.layout, data)(weights, None, 1)
     sigma, l1 = float(parameters.get("sigma", math.inf)), float(parameters.get("l1", 0))
     if sigma < math.inf:
         loss += float(np.dot(weights, weights)) / (2 * sigma**2)

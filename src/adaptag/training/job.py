@@ -168,7 +168,8 @@ class _Run:
 
     def online(self) -> None:
         """Train with an online algorithm."""
-        trainer = Trainer(self.examples, self.algorithm, self.result.parameters)
+        threads = self.settings.threads or 1
+        trainer = Trainer(self.examples, self.algorithm, self.result.parameters, threads=threads)
         resume = self.job.resume
         if resume is not None:
             resume.restore(trainer, self.examples)
@@ -225,7 +226,7 @@ class _Run:
 
     def _finished_part(self, trainer: Trainer, done: int) -> int:
         """How many sentences of the current pass an interrupted run has finished."""
-        batch = int(trainer.parameters["batch"])
+        batch = trainer.batch
         in_a_pass = int(np.count_nonzero(np.diff(self.examples.encoded.sentences)))
         return batch * (int(trainer.run_state["step"][0]) - done * -(-in_a_pass // batch))
 
@@ -240,7 +241,7 @@ class _Run:
         for callback in self.callbacks:
             callback.on_start(self.passes, n)
 
-        def after(x: NDArray[np.floating[Any]], value: float) -> bool:
+        def after(x: Weights, value: float) -> bool:
             nonlocal began
             weights[:] = x
             seconds = time.perf_counter() - began
@@ -258,10 +259,9 @@ class _Run:
         module, name = self.algorithm.minimise.split(":")
         minimise = getattr(importlib.import_module(module), name)
         parameters = {name: float(value) for name, value in self.result.parameters.items()}
-        x = weights.astype(np.float64)
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused
-                minimise(objective, x, passes=self.passes, after=after, **parameters)
+                minimise(objective, weights, passes=self.passes, after=after, **parameters)
         except KeyboardInterrupt:
             self._interrupted()
         self.finish(weights)
@@ -271,7 +271,7 @@ class _Run:
     ) -> tuple[float, float, float, float]:
         """Train on all sentences: sums of loss, correct labels and tokens, and the seconds."""
         size = max(1, SLICE_TOKENS * len(self.examples) // max(1, self.examples.n_tokens))
-        batch = int(trainer.parameters["batch"])
+        batch = trainer.batch
         step = -(-size // batch) * batch
         totals, seconds = np.zeros(3), 0.0
         for first in range(0, len(order), step):

@@ -36,6 +36,8 @@ class Trainer:
         row_state: The state of each predicate, a structured array.
         run_state: The state of the whole run, a structured array of one element.
         parameters: All parameters of the algorithm.
+        batch: The number of sentences per update: the parameter ``batch``, or the number of threads
+            if that is larger; 1 where a special form counts each sentence as one.
     """
 
     def __init__(
@@ -45,6 +47,7 @@ class Trainer:
         parameters: Mapping[str, Value],
         *,
         pass_size: int | None = None,
+        threads: int = 1,
     ) -> None:
         """Allocate the state.
 
@@ -54,6 +57,7 @@ class Trainer:
             parameters: The parameters that differ from their defaults.
             pass_size: The number of sentences in a pass, for regularisation and schedules; by
                 default that of the dataset.
+            threads: The number of threads. The same number gives the same bits.
         """
         layout = dataset.layout
         self.algorithm = algorithm.name
@@ -76,9 +80,11 @@ class Trainer:
                 _bytes(self.row_state),
                 _bytes(self.run_state),
                 pass_size,
+                threads,
             )
         except ValueError as error:
             raise ParameterError(f"{algorithm.name}: {error}") from None
+        self.batch: int = self._run.batch
 
     def run(self, order: NDArray[np.uint32]) -> tuple[float, float, int]:
         """Train on sentences in order: sums of loss and of expected correct labels, tokens."""
