@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "characters.hpp"
+#include "memory.hpp"
 #include "parallel.hpp"
 #include "segment_index.hpp"
 #include "segment_predictor.hpp"
@@ -44,9 +45,20 @@ class SegmentPatterns {
     number_characters(t, rare);
     add_constants();
     add_characters(t);
-    add_bigrams(t, threads);
-    add_words(t, rare);
-    add_word_bigrams(t);
+    reserve(t);
+    // One thread makes the trie while the others fill the rows of character bigrams.
+    const int others = std::max(1, threads - 1);
+    in_parallel(threads, [&](int thread) {
+      if (thread == 0) {
+        add_bigrams(t);
+        add_words(t);
+        add_word_bigrams(t);
+        add_rare_words(t, rare);
+      }
+      if (thread > 0 || threads == 1) fill_bigrams(std::max(0, thread - 1), others);
+    });
+    for (const auto& [id, row] : later_) add_predicate(id, scores.data() + row);
+    for (const auto& [word, row] : later_rare_) add_rare_word(rare.weight, word, row);
   }
 
   // Scores of a pattern's row: [positions, 8].
@@ -71,7 +83,7 @@ class SegmentPatterns {
   std::vector<float> constant_scores;   // [10, 8]
   std::vector<float> character_scores;  // [C, 5, 8]
   std::vector<Pattern> patterns;        // frequent bigrams first; prefixes before what they begin
-  std::vector<float> scores;            // rows of patterns
+  LargeVector<float> scores;            // rows of patterns
 
  private:
   void number_characters(const SegmentTables& t, const RareWords& rare) {
@@ -84,7 +96,10 @@ class SegmentPatterns {
     };
     for (const uint32_t symbol : t.characters) add(symbol);
     for_each_rare_word(t, rare, [&](std::span<const uint32_t> word) {
-      for (const uint32_t symbol : word) add(symbol);
+      for (const uint32_t symbol : word) {
+        if (symbol >= outside_symbol) throw std::invalid_argument("a character is out of range");
+        add(symbol);
+      }
     });
   }
 
@@ -134,28 +149,40 @@ class SegmentPatterns {
                           (size_t(number_[t.characters[c]]) * 5 + 4 - k) * n_transitions);
   }
 
-  void add_bigrams(const SegmentTables& t, int threads) {
-    const size_t G = t.bigrams.size() / 2;
-    branches_ = PairTable(G + t.word_bigrams.size());
-    patterns.reserve(G + t.word_bigrams.size() + t.word_offsets.size());
-    patterns.resize(G);
-    scores.reserve((G * 4 + t.word_bigrams.size() * 2 + t.word_symbols.size()) * n_transitions);
-    scores.resize(G * 4 * n_transitions, 0.0f);
-    for (uint32_t g = 0; g < G; ++g)
+  // Makes room for all that is to come: patterns and scores are added without being moved.
+  void reserve(const SegmentTables& t) {
+    n_bigrams_ = t.bigrams.size() / 2;
+    branches_ = PairTable(n_bigrams_ + t.word_bigrams.size());
+    patterns.reserve(n_bigrams_ + t.word_bigrams.size() + t.word_offsets.size());
+    size_t n = n_bigrams_ * 4 + t.word_symbols.size() + t.word_offsets.size() * 2;
+    for (const uint32_t v : t.word_bigrams) n += t.word_offsets[v + 1] - t.word_offsets[v];
+    scores.reserve(n * n_transitions);
+    scores.resize(n_bigrams_ * 4 * n_transitions);
+  }
+
+  void add_bigrams(const SegmentTables& t) {
+    patterns.resize(n_bigrams_);
+    for (uint32_t g = 0; g < n_bigrams_; ++g)
       patterns[g] = {number_[t.characters[t.bigrams[2 * g]]],
                      number_[t.characters[t.bigrams[2 * g + 1]]], 2, size_t(g) * 4 * n_transitions};
-    for (uint32_t g = 0; g < G; ++g) {
+    for (uint32_t g = 0; g < n_bigrams_; ++g) {
       constexpr uint32_t ahead = 16;
-      if (g + ahead < G)
+      if (g + ahead < n_bigrams_)
         branches_.prefetch(patterns[g + ahead].parent, patterns[g + ahead].character);
       branches_.insert(patterns[g].parent, patterns[g].character, g);
     }
-    in_parallel(threads, [&](int thread) {
-      for (size_t g = G * thread / threads; g < G * (thread + 1) / threads; ++g)
-        for (uint32_t k = 0; k < 4; ++k)
-          add_predicate(index_.predicate(SegmentIndex::bigrams, uint32_t(g), k),
-                        scores.data() + patterns[g].row + (3 - k) * n_transitions);
-    });
+  }
+
+  // Fills one of n equal shares.
+  void fill_bigrams(size_t share, size_t n) {
+    float* const rows = scores.data();  // which does not move
+    for (size_t g = n_bigrams_ * share / n; g < n_bigrams_ * (share + 1) / n; ++g) {
+      float* const row = rows + g * 4 * n_transitions;
+      std::fill_n(row, 4 * n_transitions, 0.0f);
+      for (uint32_t k = 0; k < 4; ++k)
+        add_predicate(index_.predicate(SegmentIndex::bigrams, uint32_t(g), k),
+                      row + (3 - k) * n_transitions);
+    }
   }
 
   // The pattern of these symbols, with a row; what it begins with becomes patterns too.
@@ -174,35 +201,29 @@ class SegmentPatterns {
     }
     return p;
   }
-  // Scores of the k-th character of a pattern.
-  float* place(const Pattern& p, size_t k) {
-    return scores.data() + p.row + (k + (p.length == 2)) * n_transitions;
+  // Where the scores of the k-th character of a pattern are.
+  static size_t place(const Pattern& p, size_t k) {
+    return p.row + (k + (p.length == 2)) * n_transitions;
   }
 
-  void add_words(const SegmentTables& t, const RareWords& rare) {
-    for (uint32_t v = 0; v < t.n_unigrams; ++v) {
-      const Pattern& p = pattern(word(t, v));
-      add_predicate(index_.predicate(SegmentIndex::words, v, 1), place(p, 0));
-      add_predicate(index_.predicate(SegmentIndex::words, v, 0), place(p, p.length - 1));
-    }
-    if (rare.weight == 0) return;
-    const int into[n_transitions] = {tags_.begin, tags_.begin, tags_.inside, tags_.inside,
-                                     tags_.end,   tags_.end,   tags_.single, tags_.single};
-    for_each_rare_word(t, rare, [&](std::span<const uint32_t> symbols_of_word) {
-      const Pattern& p = pattern(symbols_of_word);
-      for (size_t k = 0; k < p.length; ++k) {
-        const int y = tags_.at(k, p.length);
-        float* to = place(p, k);
-        const float base = y == tags_.begin ? rare.weight : 0.0f;
-        if (tags_.single != tags_.begin) to[0] -= base;
-        for (int m = 1; m < (tags_.single == tags_.begin ? 6 : 8); ++m)
-          to[m] += (into[m] == y ? rare.weight : 0.0f) - base;
-      }
-    });
+  // Rows of bigrams may be filled by others meanwhile: what is added to them waits.
+  void add_later(const Pattern& p, size_t k, uint32_t id) {
+    if (p.length == 2)
+      later_.emplace_back(id, place(p, k));
+    else
+      add_predicate(id, scores.data() + place(p, k));
   }
 
   static std::span<const uint32_t> word(const SegmentTables& t, uint32_t v) {
     return t.word_symbols.subspan(t.word_offsets[v], t.word_offsets[v + 1] - t.word_offsets[v]);
+  }
+
+  void add_words(const SegmentTables& t) {
+    for (uint32_t v = 0; v < t.n_unigrams; ++v) {
+      const Pattern& p = pattern(word(t, v));
+      add_later(p, 0, index_.predicate(SegmentIndex::words, v, 1));
+      add_later(p, p.length - 1, index_.predicate(SegmentIndex::words, v, 0));
+    }
   }
 
   void add_word_bigrams(const SegmentTables& t) {
@@ -216,10 +237,33 @@ class SegmentPatterns {
       const bool seen_from_a = b.size() < longest_word && a.size() > 1;
       if (!seen_from_a && !seen_from_b) continue;
       const Pattern& p = pattern(both);
-      if (seen_from_b)
-        add_predicate(index_.predicate(SegmentIndex::word_bigrams, h, 0), place(p, a.size()));
+      if (seen_from_b) add_later(p, a.size(), index_.predicate(SegmentIndex::word_bigrams, h, 0));
       if (seen_from_a)
-        add_predicate(index_.predicate(SegmentIndex::word_bigrams, h, 1), place(p, a.size() - 1));
+        add_later(p, a.size() - 1, index_.predicate(SegmentIndex::word_bigrams, h, 1));
+    }
+  }
+
+  void add_rare_words(const SegmentTables& t, const RareWords& rare) {
+    if (rare.weight == 0) return;
+    for_each_rare_word(t, rare, [&](std::span<const uint32_t> symbols_of_word) {
+      const Pattern& p = pattern(symbols_of_word);
+      if (p.length == 2)
+        later_rare_.emplace_back(p.length, place(p, 0));
+      else
+        add_rare_word(rare.weight, p.length, place(p, 0));
+    });
+  }
+
+  // Adds a weight to the labels of a word, whose first character's scores are given.
+  void add_rare_word(float weight, uint32_t length, size_t first) {
+    const int B = tags_.begin, I = tags_.inside, E = tags_.end, S = tags_.single;
+    const int into[n_transitions] = {B, B, I, I, E, E, S, S};
+    for (uint32_t k = 0; k < length; ++k) {
+      const int y = tags_.at(k, length);
+      const float base = y == B ? weight : 0.0f;
+      float* to = scores.data() + first + k * n_transitions;
+      if (S != B) to[0] -= base;
+      for (int m = 1; m < (S == B ? 6 : 8); ++m) to[m] += (into[m] == y ? weight : 0.0f) - base;
     }
   }
 
@@ -229,6 +273,9 @@ class SegmentPatterns {
   const WordTags tags_;
   std::vector<uint32_t> number_;  // symbol → number of the character, 0: none
   PairTable branches_;            // parent, character → pattern
+  size_t n_bigrams_ = 0;
+  std::vector<std::pair<uint32_t, size_t>> later_;  // predicates, and the scores to add them to
+  std::vector<std::pair<uint32_t, size_t>> later_rare_;  // lengths of rare words, likewise
 };
 
 }  // namespace adaptag

@@ -32,7 +32,7 @@ PAGES = {  # and how many outputs they show, at least
     "docs/guide/evaluation.md": 1,
     "docs/guide/files.md": 0,
     "docs/guide/reproducing.md": 1,
-    "docs/guide/segmentation.md": 3,
+    "docs/guide/segmentation.md": 4,
     "docs/guide/settings.md": 1,
     "docs/guide/streams.md": 1,
     "docs/guide/tables.md": 3,
