@@ -34,6 +34,7 @@ PAGES = {  # and how many outputs they show, at least
     "docs/guide/reproducing.md": 1,
     "docs/guide/segmentation.md": 4,
     "docs/guide/settings.md": 1,
+    "docs/guide/small-models.md": 1,
     "docs/guide/streams.md": 1,
     "docs/guide/tables.md": 3,
     "docs/guide/tasks/chunking.md": 4,

@@ -155,8 +155,6 @@ class Training:
         n: int | None,
         threads: int,
     ) -> None: ...
-    @property
-    def batch(self) -> int: ...
     def run(
         self,
         dataset: Dataset,

@@ -94,24 +94,6 @@ def is_at_hand(file: IO[bytes]) -> bool:
         return True
 
 
-def is_regular(file: IO[bytes]) -> bool:
-    """Whether an open file is a file on disk, or in memory: reading it does not wait for others."""
-    try:
-        return stat.S_ISREG(os.fstat(file.fileno()).st_mode)
-    except (AttributeError, OSError, ValueError):
-        return True
-
-
-def is_at_hand(file: IO[bytes]) -> bool:
-    """Whether reading would not wait: a pipe or a terminal has something to read, or has ended."""
-    try:
-        poll = select.poll()
-        poll.register(file.fileno(), select.POLLIN)
-        return bool(poll.poll(0))
-    except (AttributeError, OSError, ValueError):
-        return True
-
-
 def unreadable(path: Source, error: OSError) -> FileError:
     """The error of a file that cannot be read."""
     kind = MissingFileError if isinstance(error, FileNotFoundError) else FileError
