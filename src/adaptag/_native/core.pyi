@@ -142,6 +142,7 @@ class Dataset:
 def algorithms() -> list[dict[str, Any]]: ...
 
 class Training:
+    batch: int
     def __init__(
         self,
         algorithm: str,
@@ -161,8 +162,6 @@ class Training:
         order: NDArray[np.uint32],
         best: NDArray[np.int32] | None = None,
     ) -> tuple[float, float, int]: ...
-    @property
-    def batch(self) -> int: ...
     def sync(self) -> None: ...
     def read(self, out: NDArray[np.float32]) -> None: ...
 
