@@ -5,7 +5,7 @@ CPP := $(wildcard cpp/*.?pp cpp/*/*.?pp benchmarks/*.cpp)
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/* cpp/*/*)
 
 NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py, \
-    batch character_features lattice maxent objective partial_labels rich_edges single_tokens \
+    batch character_features segment_predictor lattice maxent objective partial_labels rich_edges single_tokens \
     trainers trainers_oracles trainers_state)
 
 # Modules are compiled to bytecode when they are first imported, not when they are installed.
