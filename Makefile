@@ -5,8 +5,8 @@ CPP := $(wildcard cpp/*.?pp cpp/*/*.?pp benchmarks/*.cpp)
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/* cpp/*/*)
 
 NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py, \
-    batch character_features compact lattice maxent objective partial_labels rich_edges single_tokens \
-    trainers trainers_oracles trainers_state)
+    batch character_features compact lattice maxent objective partial_labels rich_edges \
+    segment_predictor single_tokens trainers trainers_oracles trainers_state)
 
 # Modules are compiled to bytecode when they are first imported, not when they are installed.
 export PIP_NO_COMPILE := 1
