@@ -91,17 +91,19 @@ class CompactBuilder {
   template <class L>
   void write_values(const std::vector<uint32_t>& features) {
     if (value_size_ == 1) {
-      float most = 0;
-      for (const uint32_t f : features) most = std::max(most, strength(f));
-      int shift = 0;
-      while (std::round(std::ldexp(most, exponent_ - shift)) > 127) ++shift;
-      write_bucket<L>(features, shift, [&](float w) {
-        return int8_t(std::round(std::ldexp(w, exponent_ - shift)));
-      });
+      write_bucket<L>(
+          features,
+          [&](float most) {
+            int shift = 0;
+            while (std::round(std::ldexp(most, exponent_ - shift)) > 127) ++shift;
+            return shift;
+          },
+          [&](float w, int shift) { return int8_t(std::round(std::ldexp(w, exponent_ - shift))); });
     } else if (value_size_ == 2) {
-      write_bucket<L>(features, exponent_, [](float w) { return to_half(w); });
+      write_bucket<L>(
+          features, [&](float) { return exponent_; }, [](float w, int) { return to_half(w); });
     } else {
-      write_bucket<L>(features, exponent_, [](float w) { return w; });
+      write_bucket<L>(features, [&](float) { return exponent_; }, [](float w, int) { return w; });
     }
   }
 
@@ -116,58 +118,63 @@ class CompactBuilder {
     return uint16_t(sign | std::min<long>((exponent + 13) * 1024L + digits, 0x7BFF));
   }
 
-  // Weights that are rounded to 0 take no space.
-  template <class L, class Round>
-  void write_bucket(const std::vector<uint32_t>& features, int scale, Round&& round) {
-    std::vector<uint32_t> ends;
+  // Writes a bucket: scale(largest weight) of each row, and round(weight, scale). Weights that are
+  // rounded to 0 take no space.
+  template <class L, class Scale, class Round>
+  void write_bucket(const std::vector<uint32_t>& features, Scale&& scale, Round&& round) {
+    std::vector<uint32_t> ends{0};
     std::vector<uint16_t> tags;
-    std::vector<uint8_t> body, nodes, edges;
-    const auto is_edge = [&](int64_t e) { return in_.previous[e] >= 0; };
-    const bool has_edges = std::any_of(features.begin(), features.end(), [&](uint32_t f) {
-      return in_.offsets[f] < in_.offsets[f + 1] && is_edge(in_.offsets[f + 1] - 1);
-    });
+    std::vector<uint8_t> body;
     for (const uint32_t f : features) {
-      nodes.clear();
-      edges.clear();
-      L n_nodes = 0;
-      for (int64_t e = in_.offsets[f]; e < in_.offsets[f + 1]; ++e) {
-        const auto value = round(in_.values[e]);
-        if (value == 0) continue;
-        std::vector<uint8_t>& out = is_edge(e) ? edges : nodes;
-        if (is_edge(e))
-          append(out, L(in_.previous[e]));
-        else
-          ++n_nodes;
-        append(out, L(in_.labels[e]));
-        append(out, value);
-      }
-      if (nodes.empty() && edges.empty()) continue;
-      if (n_nodes * dense_share >= n_labels_) {
-        std::vector<decltype(round(0.0f))> values(n_labels_);
-        for (int64_t e = in_.offsets[f]; e < in_.offsets[f + 1]; ++e)
-          if (!is_edge(e)) values[in_.labels[e]] = round(in_.values[e]);
-        nodes.clear();
-        for (const auto value : values) append(nodes, value);
-        n_nodes = L(n_labels_);
-      }
-      if (has_edges) append(body, n_nodes);
-      body.insert(body.end(), nodes.begin(), nodes.end());
-      body.insert(body.end(), edges.begin(), edges.end());
+      const int s = scale(strength(f));
+      const auto rounded = [&](float w) { return round(w, s); };
+      if (!write_row<L>(f, s, rounded, body)) continue;
       tags.push_back(tag(f));
       ends.push_back(uint32_t(body.size()));
     }
     const bool wide = body.size() > 255;
     rows.push_back(uint8_t(tags.size()));
-    rows.push_back(uint8_t(scale | (has_edges ? CompactTable::edge_flag : 0) |
-                           (wide ? CompactTable::wide_flag : 0)));
+    rows.push_back(wide ? 4 : 1);
     for (const uint16_t tag : tags) append(rows, tag);
-    ends.insert(ends.begin(), 0);
     for (const uint32_t end : ends)
       if (wide)
         append(rows, end);
       else
         rows.push_back(uint8_t(end));
     rows.insert(rows.end(), body.begin(), body.end());
+  }
+
+  // Appends the row of a feature; false where nothing is left of it.
+  template <class L, class Round>
+  bool write_row(uint32_t f, int scale, Round&& round, std::vector<uint8_t>& out) const {
+    using Value = decltype(round(0.0f));
+    std::vector<Value> values(n_labels_);  // of the node weights
+    std::vector<uint8_t> nodes, edges;
+    int n_nodes = 0;
+    for (int64_t e = in_.offsets[f]; e < in_.offsets[f + 1]; ++e) {
+      const Value value = round(in_.values[e]);
+      if (value == 0) continue;
+      std::vector<uint8_t>& entries = in_.previous[e] >= 0 ? edges : nodes;
+      if (in_.previous[e] >= 0) {
+        append(entries, L(in_.previous[e]));
+      } else {
+        values[in_.labels[e]] = value;
+        ++n_nodes;
+      }
+      append(entries, L(in_.labels[e]));
+      append(entries, value);
+    }
+    if (nodes.empty() && edges.empty()) return false;
+    if (n_nodes * dense_share >= n_labels_) {
+      nodes.clear();
+      for (const Value value : values) append(nodes, value);
+      n_nodes = n_labels_;
+    }
+    out.push_back(uint8_t(scale | (edges.empty() ? 0 : CompactTable::edge_flag)));
+    if (!edges.empty()) append(out, L(n_nodes));
+    out.insert(out.end(), nodes.begin(), nodes.end());
+    out.insert(out.end(), edges.begin(), edges.end());
+    return true;
   }
 
   template <class T>

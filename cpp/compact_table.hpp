@@ -5,16 +5,16 @@
 // No string is stored: a feature is found by the hashes of its template line and of its cells, so a
 // feature that the model does not have is taken for one that it has about once in 10,000 times.
 //
-//   bucket   n, flags (1 byte each) | tags [n] of 2 bytes | 0, ends of the rows [n + 1] | rows
-//   row      node weights, or in a bucket with edge weights
+//   bucket   n, width of ends (1 byte each) | tags [n] of 2 bytes | 0, ends of rows [n + 1] | rows
+//   row      flags (1 byte) | node weights, or if it has edge weights
 //            number of node weights | node weights | edge entries (previous label, label, value) …
 //   node weights   entries (label, value) …, or values [Y] where that is about as short
 //
 // Labels take 1 byte, or 2 where there are more than 255; so does the number of node weights, which
-// is Y where they are not entries. Ends count from the first row of the bucket and take 1 byte, or
-// 4 in a wide bucket. Values are
+// is Y where they are not entries. Ends count from the first row of the bucket and take 1 byte
+// or 4. Values are
 //
-//   int8     q · 2^s units, where s (of the bucket) is in the flags
+//   int8     q · 2^s units, where s (of the row) is in the flags
 //   float16, float32   rounded to units of 2^−k when they are read, where k is in the flags
 //
 // so every score is a whole number of units 2^−k: sums are exact, in any order and on any machine.
@@ -57,7 +57,7 @@ inline uint64_t mix_cell(uint64_t h, uint64_t cell) {
 }
 inline uint64_t finish_fingerprint(uint64_t h) { return h ^ h >> 32; }
 
-// A stored value in units; `scale` is that of the bucket's flags.
+// A stored value in units; `scale` is that of the row's flags.
 inline int64_t in_units(int8_t q, int scale) { return int64_t(q) * (int64_t{1} << scale); }
 inline int64_t in_units(float x, int scale) {
   const float scaled = x * std::bit_cast<float>(uint32_t(127 + scale) << 23);  // x · 2^scale
@@ -152,7 +152,7 @@ class CompactTable {
  public:
   static constexpr int padding = 64;          // bytes behind the last bucket, for wide loads
   static constexpr int most_units = 1 << 24;  // of one value: a float32 holds it exactly
-  static constexpr int edge_flag = 32, wide_flag = 64, scale_mask = 31;
+  static constexpr int edge_flag = 32, scale_mask = 31;
   static constexpr int most_in_bucket = 255;
 
   CompactTable(std::span<const uint32_t> buckets, std::span<const uint8_t> rows, int n_labels,
@@ -207,33 +207,39 @@ class CompactTable {
     return bits & uint32_t((uint64_t{1} << 2 * std::min(n, 16)) - 1);
   }
 
+  // Where row i of the bucket at p begins and ends, from the first row on.
+  static std::array<uint32_t, 2> bounds(const uint8_t* p, int i) {
+    const uint8_t* const ends = p + 2 + 2 * p[0];
+    if (p[1] == 1) return {ends[i], ends[i + 1]};
+    return {read_value<uint32_t>(ends + 4 * i), read_value<uint32_t>(ends + 4 * i + 4)};
+  }
+  static size_t head_size(const uint8_t* p) { return 2 + 2 * p[0] + (p[0] + 1) * size_t{p[1]}; }
+
   // Row i of the bucket at p.
   static CompactRow row(const uint8_t* p, int i) {
-    const int n = p[0], flags = p[1];
-    const uint8_t* ends = p + 2 + 2 * n;
-    const bool wide = flags & wide_flag;
-    const uint8_t* first = ends + (n + 1) * (wide ? 4 : 1);
-    const auto end = [&](int k) -> uint32_t {
-      return wide ? read_value<uint32_t>(ends + 4 * k) : ends[k];
-    };
-    return {first + end(i), first + end(i + 1), flags & scale_mask, (flags & edge_flag) != 0};
+    const auto [begin, end] = bounds(p, i);
+    const uint8_t* const first = p + head_size(p);
+    const int flags = first[begin];
+    return {first + begin + 1, first + end, flags & scale_mask, (flags & edge_flag) != 0};
   }
 
   // Adds the node weights of the feature with this tag, if the bucket at p has one, to `out`, which
-  // has room for four labels more than W; false where the bucket is an unusual one and nothing was
+  // has room for four labels more than W; false where the row is an unusual one and nothing was
   // done. How many weights there are is hard to predict, so four are added at a time: bytes behind
   // the last one are taken for weights of labels behind the last one.
   template <int W>
   bool add_small_row(const uint8_t* p, uint16_t tag, uint32_t* out, int w) const {
-    const int n = p[0], flags = p[1];
-    if (flags & (edge_flag | wide_flag) || n > 16) [[unlikely]]
+    const int n = p[0];
+    if (p[1] != 1 || n > 16) [[unlikely]]
       return false;
     const uint32_t found = equal_tags(p + 2, tag, n);
     if (!found) return true;
     const uint8_t* const ends = p + 2 + 2 * n + std::countr_zero(found) / 2;
-    int size = ends[1] - ends[0];
     const uint8_t* entry = p + 3 + 3 * n + ends[0];
-    const int shift = flags & scale_mask;
+    int size = ends[1] - ends[0] - 1;
+    const int shift = *entry++;
+    if (shift & edge_flag) [[unlikely]]
+      return false;
     if (size == n_labels_) {
       add_dense<W>(entry, shift, out, w);
       return true;
@@ -294,16 +300,16 @@ class CompactTable {
     for (size_t b = 0; b < n_buckets(); ++b) {
       const uint8_t* p = rows_.data() + buckets_[b];
       const size_t size = buckets_[b + 1] - buckets_[b], n = p[0];
-      const size_t head = 2 + 2 * n + (n + 1) * (p[1] & wide_flag ? 4 : 1);
-      check(head <= size);
-      const uint8_t* last = p + head;
+      check((p[1] == 1 || p[1] == 4) && head_size(p) <= size);
+      uint32_t last = 0;
       for (size_t i = 0; i < n; ++i) {
+        const auto [begin, end] = bounds(p, int(i));
+        check(begin == last && begin < end && end <= size - head_size(p));
         const CompactRow r = row(p, int(i));
-        check(r.begin == last && r.begin <= r.end && size_t(r.end - p) <= size);
-        check(format.is_valid(r, most_units));
-        last = r.end;
+        check(r.begin[-1] < 2 * edge_flag && format.is_valid(r, most_units));
+        last = end;
       }
-      check(last == p + size);
+      check(last == size - head_size(p));
     }
   }
 

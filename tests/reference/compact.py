@@ -10,7 +10,7 @@ import numpy as np
 from tests.reference.template import transformed
 
 MASK = (1 << 64) - 1
-EDGES, WIDE = 32, 64
+EDGES = 32
 
 
 def mix(h, x):
@@ -58,18 +58,19 @@ class CompactTable:
     def row(self, h):
         n_buckets = len(self.buckets) - 1
         begin = self.buckets[(h >> 32) * n_buckets >> 32]
-        n, flags = self.data[begin : begin + 2]
+        n, size = self.data[begin : begin + 2]
         tags = struct.unpack_from(f"<{n}H", self.data, begin + 2)
         if h & 0xFFFF not in tags:
             return {}
         i = tags.index(h & 0xFFFF)
-        size = 4 if flags & WIDE else 1
         first = begin + 2 + 2 * n
-        ends = struct.unpack_from(f"<{n + 1}{'I' if flags & WIDE else 'B'}", self.data, first)
+        ends = struct.unpack_from(f"<{n + 1}{'I' if size == 4 else 'B'}", self.data, first)
         first += (n + 1) * size
-        return self._read(first + ends[i], first + ends[i + 1], flags)
+        return self._read(first + ends[i], first + ends[i + 1])
 
-    def _read(self, begin, end, flags):
+    def _read(self, begin, end):
+        flags = self.data[begin]
+        begin += 1
         y, weights, scale = self.index.n_labels, self.index.weights, flags & 31
         label, value = struct.calcsize(self.label), struct.calcsize(self.value)
         middle = end

@@ -34,11 +34,14 @@ def compact(
             min=0,
             help="Prune weights below this size, those of frequent features below a smaller one; "
             "0: only zeros.",
-            show_default="0.1",
+            show_default="0.05",
         ),
     ] = None,
     weights: Annotated[
-        str, typer.Option(help="How weights are stored: int8, float16 or float32.")
+        str,
+        typer.Option(
+            help="How weights are stored: int8, float16 or float32; of a segmenter int8 or int16."
+        ),
     ] = "int8",
     names: Annotated[
         bool, typer.Option("--names/--no-names", help="Keep the names of features, for inspect.")

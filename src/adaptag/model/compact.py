@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PRUNE", "choose_threshold", "compact_index", "kept_weights", "threshold"]
 
-PRUNE = 0.1  # the threshold unless another one is given
+PRUNE = 0.05  # the threshold unless another one is given
 BLOCK = 1 << 22  # weights that are looked at together
 EXACT_UNITS = 1 << 24  # whole numbers up to here are exact as float32
 MOST_EXPONENT = 20
@@ -164,4 +164,11 @@ def choose_threshold(
             low = middle + 1
         else:
             high = middle
-    return THRESHOLDS[low - 1] if low else 0.0
+    if low:
+        return THRESHOLDS[low - 1]
+    if score(0.0) < least:
+        raise ParameterError(
+            f"no model of this form scores within {within} of the full one; allowed: a larger "
+            "within, or weights of more bits"
+        )
+    return 0.0
