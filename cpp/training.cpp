@@ -46,7 +46,7 @@ std::unique_ptr<Training> make(const Declaration& d, const Values& values, const
 
 std::unique_ptr<Training> make_training(std::string_view name, std::span<const double> values,
                                         const Layout& layout, const Dataset& data, size_t n,
-                                        const Arrays& arrays, int threads) {
+                                        const Arrays& arrays, int threads, bool lock_free) {
   if (data.size() == 0) throw std::invalid_argument("no sentences to train on");
   std::unique_ptr<Training> training;
   for_each_algorithm([&]<class A>() {
@@ -54,7 +54,7 @@ std::unique_ptr<Training> make_training(std::string_view name, std::span<const d
     if (d.name != name) return;
     const Values by_name(d.parameters, values);
     const size_t batch = by_name.contains("batch") ? size_t(by_name["batch"]) : 1;
-    training = make<A>(d, by_name, {layout, data, n, batch, threads}, arrays);
+    training = make<A>(d, by_name, {layout, data, n, batch, threads, lock_free}, arrays);
   });
   if (!training) throw std::invalid_argument("unknown algorithm " + std::string(name));
   return training;

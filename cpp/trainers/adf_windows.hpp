@@ -145,6 +145,13 @@ class AdfWindows {
   // Whether a window closes at this update, after its samples are counted.
   bool closes() const { return t_ > 0 && t_ % q_ == 0; }
 
+  // Whether a row was touched in a later window, by another thread.
+  bool is_ahead(Int touched) const
+    requires(Rows::single)
+  {
+    return touched > t_ && touched - window_begin_ >= q_;
+  }
+
   // Brings rows that update `touched` was the last to touch to the start of update t.
   [[gnu::always_inline]] inline void catch_up(Rows& rows, Int touched) const {
     const auto inside = touched >= window_begin_;

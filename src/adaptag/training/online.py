@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PASS_SIZE", "Trainer", "divergence"]
 
+BALANCED = 8  # updates whose sentences are exchanged
 PASS_SIZE = 10_000  # sentences that count as a pass where the data comes in parts
 
 
@@ -37,7 +38,7 @@ class Trainer:
         run_state: The state of the whole run, a structured array of one element.
         parameters: All parameters of the algorithm.
         batch: The number of sentences per update: the parameter ``batch``, or the number of threads
-            if that is larger.
+            where that is larger, unless they train lock-free.
     """
 
     def __init__(
@@ -48,6 +49,7 @@ class Trainer:
         *,
         pass_size: int | None = None,
         threads: int = 1,
+        lock_free: bool = False,
     ) -> None:
         """Allocate the state.
 
@@ -58,11 +60,14 @@ class Trainer:
             pass_size: The number of sentences in a pass, for regularisation and schedules; by
                 default that of the dataset.
             threads: The number of threads. The same number gives the same bits.
+            lock_free: Whether all threads update the same weights at the same time. If so, two runs
+                differ.
         """
         layout = dataset.layout
         self.algorithm = algorithm.name
         self.parameters = algorithm.values(parameters)
-        self.batch = max(int(self.parameters["batch"]), threads)
+        self.batch = max(int(self.parameters["batch"]), 1 if lock_free else threads)
+        self._balances = threads > 1 and not lock_free
         values = {**self.parameters, "batch": self.batch}
         self.weights = aligned_zeros(layout.n_weights)
         names = [algorithm.per_weight_state] if algorithm.per_weight_state else []
@@ -83,9 +88,31 @@ class Trainer:
                 _bytes(self.run_state),
                 pass_size,
                 threads,
+                lock_free,
             )
         except ValueError as error:
             raise ParameterError(f"{algorithm.name}: {error}") from None
+
+    def arrange(self, order: NDArray[np.uint32], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """Put sentences of about the same length into the same update, for threads to share.
+
+        Without that, threads would wait for the one with the longest sentence. Sentences change
+        places within ``BALANCED`` updates; the order of updates stays about random.
+
+        Args:
+            order: The sentences of a pass.
+            lengths: The number of tokens of all sentences ``[N]``.
+        """
+        if not self._balances:
+            return order
+        parts = []
+        for first in range(0, len(order), BALANCED * self.batch):
+            window = order[first : first + BALANCED * self.batch]
+            by_length = np.argsort(-lengths[window], kind="stable")
+            updates = [by_length[k : k + self.batch] for k in range(0, len(window), self.batch)]
+            full, rest = updates[:-1], updates[-1:]  # a smaller one stays the last
+            parts += [window[places] for places in sorted(full, key=min) + rest]
+        return np.concatenate(parts) if parts else order
 
     def run(self, order: NDArray[np.uint32]) -> tuple[float, float, int]:
         """Train on sentences in order: sums of loss and of expected correct labels, tokens."""
