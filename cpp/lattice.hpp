@@ -16,6 +16,7 @@
 
 #include "errors.hpp"
 #include "layout.hpp"
+#include "shared_rows.hpp"
 
 namespace adaptag {
 
@@ -81,7 +82,7 @@ class Lattice {
       const int64_t end = s.offsets[t + 1];
       k = sum_node_rows(s, weights, scale, out, k, end);
       if (s.always != no_predicate)
-        rows_.add(out, weights + layout_.row(s.always), scale(s.always));
+        add_shared_row(rows_, out, weights + layout_.row(s.always), scale(s.always));
       if (t > 0 && starts_run(t, k, end)) {
         runs.push_back(t);
         const size_t first = edge.size();
@@ -92,17 +93,33 @@ class Lattice {
                        s.value(k) * scale(s.predicates[k]));
       } else {
         for (; k < end && s.predicates[k] < node_end; ++k)
-          rows_.add(out, weights + layout_.row(s.predicates[k]),
-                    s.value(k) * scale(s.predicates[k]));
+          add_shared_row(rows_, out, weights + layout_.row(s.predicates[k]),
+                         s.value(k) * scale(s.predicates[k]));
       }
     }
     runs.push_back(length);
   }
 
-  // Adds the scores of another part of the same sentence's predicates.
-  void add_scores(const Lattice& other) {
-    for (size_t i = 0; i < node.size(); ++i) node[i] += other.node[i];
-    for (size_t i = 0; i < edge.size(); ++i) edge[i] += other.edge[i];
+  // Takes the sum of the scores of parts of the same sentence's predicates, of which this is one;
+  // part(k) for k < n. They are added up in order, so that no bit depends on which one this is.
+  template <class Part>
+  void sum_scores(int n, Part&& part) {
+    const auto sum = [&](auto array) {
+      constexpr size_t block = 64;
+      float sums[block];
+      std::vector<float>& out = array(*this);
+      for (size_t first = 0; first < out.size(); first += block) {
+        const size_t size = std::min(block, out.size() - first);
+        std::copy_n(array(part(0)).data() + first, size, sums);
+        for (int k = 1; k < n; ++k) {
+          const float* const x = array(part(k)).data() + first;
+          for (size_t i = 0; i < size; ++i) sums[i] += x[i];
+        }
+        std::copy_n(sums, size, out.data() + first);
+      }
+    };
+    sum([](auto& lattice) -> auto& { return lattice.node; });
+    sum([](auto& lattice) -> auto& { return lattice.edge; });
   }
 
   // Begins a sentence of one token; the caller adds its scores to the row [W] that is returned.
@@ -331,13 +348,14 @@ class Lattice {
       for (; k < end && s.predicates[k] < limit; ++k) {
         const float* row = weights + s.predicates[k] * size_t(W);
         const float v = s.value(k) * scale(s.predicates[k]);
-        for (int b = 0; b < W / lanes; ++b) sum[b] += Rows<W>::load(row + b * lanes) * v;
+        for (int b = 0; b < W / lanes; ++b) sum[b] += read_shared<V>(row + b * lanes) * v;
       }
       for (int b = 0; b < W / lanes; ++b) Rows<W>::store(out + b * lanes, sum[b]);
     } else {
       rows_.copy(out, padding_.data());
       for (; k < end && s.predicates[k] < limit; ++k)
-        rows_.add(out, weights + s.predicates[k] * w, s.value(k) * scale(s.predicates[k]));
+        add_shared_row(rows_, out, weights + s.predicates[k] * w,
+                       s.value(k) * scale(s.predicates[k]));
     }
     return k;
   }
@@ -353,7 +371,7 @@ class Lattice {
     for (; k < end && s.predicates[k] < layout_.node_end(); ++k) {
       const float* row = weights + layout_.row(s.predicates[k]);
       const float v = s.value(k) * scale(s.predicates[k]);
-      rows_.add(out, row, v);
+      add_shared_row(rows_, out, row, v);
       add_edge_row(out_edge, row + width(), v);
     }
     return k;
@@ -369,10 +387,8 @@ class Lattice {
     for (; k < end && s.predicates[k] < limit; ++k) {
       const float* row = rows + (s.predicates[k] - first) * size_t(W * (1 + labels));
       const float v = s.value(k) * scale(s.predicates[k]);
-      typename VecOf<16>::f32 wide;
-      std::memcpy(&wide, row, sizeof wide);
-      sum += wide * v;
-      if constexpr (labels == 4) rest += Rows<W>::load(row + 16) * v;
+      sum += read_shared<typename VecOf<16>::f32>(row) * v;
+      if constexpr (labels == 4) rest += read_shared<typename VecOf<4>::f32>(row + 16) * v;
     }
     std::memcpy(out_edge, reinterpret_cast<const float*>(&sum) + W, 3 * W * sizeof(float));
     if constexpr (labels == 4) Rows<W>::store(out_edge + 3 * W, rest);
@@ -383,7 +399,8 @@ class Lattice {
   }
 
   void add_edge_row(float* out, const float* row, float v) const {
-    for (size_t j = 0; j < layout_.edge_size(); j += width()) rows_.add(out + j, row + j, v);
+    for (size_t j = 0; j < layout_.edge_size(); j += width())
+      add_shared_row(rows_, out + j, row + j, v);
   }
 
   // exp_node_ [T, W], exp_edge_ [M, Y, W] and its transpose, each shifted by its maximum. False

@@ -197,14 +197,6 @@ struct Rows {
   void add(float* out, const float* x, float a) const {
     for (int j = 0; j < width(); j += lanes) store(out + j, load(out + j) + load(x + j) * a);
   }
-  // out += a · x, 16 floats
-  static void add_16(float* out, const float* x, float a) {
-    typename VecOf<16>::f32 v, y;
-    std::memcpy(&v, x, sizeof v);
-    std::memcpy(&y, out, sizeof y);
-    y += v * a;
-    std::memcpy(out, &y, sizeof y);
-  }
   float dot(const float* x, const float* y) const {
     V acc{};
     for (int j = 0; j < width(); j += lanes) acc += load(x + j) * load(y + j);

@@ -38,7 +38,8 @@ std::unique_ptr<Training> make(const Declaration& d, const Values& values, Task 
                                         reinterpret_cast<RunState*>(arrays.run_state.data())};
   if constexpr (A::hooks.special_form)
     if (auto special = A::special_form(values, task, state)) return special;
-  task.batch = std::max(task.batch, size_t(task.threads));  // a sentence for each thread
+  if (!task.lock_free)
+    task.batch = std::max(task.batch, size_t(task.threads));  // a sentence for each thread
   return with_width(task.layout.width, [&]<int W>() -> std::unique_ptr<Training> {
     return std::make_unique<TrainingWith<A, W>>(values, task, state);
   });
@@ -48,7 +49,7 @@ std::unique_ptr<Training> make(const Declaration& d, const Values& values, Task 
 
 std::unique_ptr<Training> make_training(std::string_view name, std::span<const double> values,
                                         const Layout& layout, const Dataset& data, size_t n,
-                                        const Arrays& arrays, int threads) {
+                                        const Arrays& arrays, int threads, bool lock_free) {
   if (data.size() == 0) throw std::invalid_argument("no sentences to train on");
   std::unique_ptr<Training> training;
   for_each_algorithm([&]<class A>() {
@@ -56,7 +57,7 @@ std::unique_ptr<Training> make_training(std::string_view name, std::span<const d
     if (d.name != name) return;
     const Values by_name(d.parameters, values);
     const size_t batch = by_name.contains("batch") ? size_t(by_name["batch"]) : 1;
-    training = make<A>(d, by_name, {layout, data, n, batch, threads}, arrays);
+    training = make<A>(d, by_name, {layout, data, n, batch, threads, lock_free}, arrays);
   });
   if (!training) throw std::invalid_argument("unknown algorithm " + std::string(name));
   return training;

@@ -38,6 +38,6 @@ std::vector<Declaration> declarations();
 // outlive it.
 std::unique_ptr<Training> make_training(std::string_view name, std::span<const double> values,
                                         const Layout& layout, const Dataset& data, size_t n,
-                                        const Arrays& arrays, int threads);
+                                        const Arrays& arrays, int threads, bool lock_free);
 
 }  // namespace adaptag

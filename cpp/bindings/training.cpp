@@ -50,7 +50,8 @@ class PyTraining {
  public:
   PyTraining(std::string_view name, const Layout& layout, const PyDataset& dataset,
              const std::vector<double>& values, Out<float> weights, Out<float> per_weight_state,
-             Out<uint8_t> row_state, Out<uint8_t> run_state, std::optional<size_t> n, int threads)
+             Out<uint8_t> row_state, Out<uint8_t> run_state, std::optional<size_t> n, int threads,
+             bool lock_free)
       : layout_(layout), arrays_{weights, per_weight_state, row_state, run_state} {
     dataset.check(layout);
     dataset.check_labelled();
@@ -60,7 +61,7 @@ class PyTraining {
                                {per_weight_state.data(), per_weight_state.size()},
                                {row_state.data(), row_state.size()},
                                {run_state.data(), run_state.size()}},
-                              threads);
+                              threads, lock_free);
   }
 
   nb::tuple run(const PyDataset& dataset, In<uint32_t> order, std::optional<Out<int32_t>> best) {
@@ -107,11 +108,11 @@ void bind_training(nb::module_& m) {
 
   nb::class_<PyTraining>(m, "Training")
       .def(nb::init<std::string_view, const Layout&, const PyDataset&, const std::vector<double>&,
-                    Out<float>, Out<float>, Out<uint8_t>, Out<uint8_t>, std::optional<size_t>,
-                    int>(),
+                    Out<float>, Out<float>, Out<uint8_t>, Out<uint8_t>, std::optional<size_t>, int,
+                    bool>(),
            "algorithm"_a, "layout"_a, "dataset"_a, "values"_a, "weights"_a.noconvert(),
            "per_weight_state"_a.noconvert(), "row_state"_a.noconvert(), "run_state"_a.noconvert(),
-           "n"_a.none(), "threads"_a, nb::keep_alive<1, 4>())
+           "n"_a.none(), "threads"_a, "lock_free"_a, nb::keep_alive<1, 4>())
       .def("run", &PyTraining::run, "dataset"_a, "order"_a.noconvert(),
            "best"_a.noconvert().none() = nb::none())
       .def_prop_ro("batch", &PyTraining::batch)

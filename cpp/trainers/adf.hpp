@@ -11,6 +11,11 @@
 //
 // Lazy form, exact to float32: a row is brought up to date when it next fires (adf_windows.hpp).
 // The shrink of the update itself stays pending: w (1 − λγ) + γg = (w + γ/(1 − λγ) · g)(1 − λγ).
+//
+// Lock-free, a row may have been touched by a later sample than that at hand. Within a window it
+// goes back in time, with a negative pending shrink; once its window is closed, it stays as it is,
+// and does not count the sample: no window closes twice. Counts may be lost, at most one for each
+// sample that another thread trains on at the same time.
 #pragma once
 
 #include "adf_windows.hpp"
@@ -63,18 +68,19 @@ class Adf {
 
   template <class Ops>
   void refresh(const Ops& ops, uint32_t id, size_t i, int n, size_t k) {
-    RowState& row = state_.rows[id];
+    SharedState row(state_.rows[id]);
     const uint32_t stamp = windows_.t() * b_ + uint32_t(k) + 1;
-    if (row.stamp == stamp) return;  // fires more than once in this sentence
-    windows_.catch_up(row, touched(row));
-    row.stamp = stamp;
-    ++row.count;
-    if (row.pending > largest_pending) {
-      scale_block(ops, state_.weights + i, n, std::exp(-row.pending));
-      row.pending = 0;
+    if (row->stamp == stamp) return;  // fires more than once in this sentence
+    if (windows_.is_ahead(touched(*row))) return;
+    windows_.catch_up(*row, touched(*row));
+    row->stamp = stamp;
+    ++row->count;
+    if (row->pending > largest_pending) {
+      scale_block(ops, state_.weights + i, n, std::exp(-row->pending));
+      row->pending = 0;
     }
   }
-  float scale(uint32_t id) const { return pending_scale(state_.rows[id].pending); }
+  float scale(uint32_t id) const { return pending_scale(read_shared(state_.rows[id].pending)); }
 
   template <int W>
   Totals direction(Lattice<W>& lattice, const int32_t* gold) {
@@ -83,15 +89,15 @@ class Adf {
 
   bool closes_window() const { return windows_.closes(); }
   void close_window(uint32_t id) {
-    RowState& row = state_.rows[id];
-    if (row.count == 0) return;  // done already
-    row.rate = windows_.after_window(row.rate, row.count);
-    row.count = 0;
+    SharedState row(state_.rows[id]);
+    if (row->count == 0 || touched(*row) != windows_.t()) return;  // done already, or ahead
+    row->rate = windows_.after_window(row->rate, row->count);
+    row->count = 0;
   }
 
   template <class Ops>
   void update(const Ops& ops, uint32_t id, size_t i, const float* delta, int n, float value) {
-    const float rate = state_.rows[id].rate;
+    const float rate = read_shared(state_.rows[id].rate);
     add_block(ops, state_.weights + i, delta, n,
               rate / ((1.0f - windows_.lambda() * rate) * scale(id)) * value);
   }

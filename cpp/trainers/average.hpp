@@ -1,5 +1,8 @@
 // The mean of the weights after every update, lazily: a row's weights enter its sum only when they
 // are about to change, as often as they have stood.
+//
+// Lock-free, the row may have been summed up to a later update by another thread: then its weights
+// are taken out again that often, and the sum goes back to this update, to go on from there.
 #pragma once
 
 #include "trainer.hpp"
@@ -28,13 +31,13 @@ class Average {
   // weights[i …] += step · delta, after what the row's weights were is in the sum.
   template <class Ops>
   void add(const Ops& ops, uint32_t id, size_t i, const float* delta, int n, float step) const {
-    RowState& row = state_.rows[id];
+    const uint32_t summed = read_shared(state_.rows[id].summed);
     const auto now = uint32_t(state_.run->step);
-    if (row.summed != now) {
+    if (summed != now) {
       const size_t first = layout_.row(id);
       add_block(ops, state_.per_weight_state + first, state_.weights + first,
-                int(layout_.row_size(id)), float(now - row.summed));
-      row.summed = now;
+                int(layout_.row_size(id)), float(int64_t{now} - summed));
+      write_shared(state_.rows[id].summed, now);
     }
     add_block(ops, state_.weights + i, delta, n, step);
   }
@@ -44,7 +47,7 @@ class Average {
     std::copy_n(state_.weights + i, n, out);
     const uint64_t now = state_.run->step;
     if (now == 0) return;
-    scale_block(ops, out, n, float(now - state_.rows[id].summed));
+    scale_block(ops, out, n, float(now - read_shared(state_.rows[id].summed)));
     add_block(ops, out, state_.per_weight_state + i, n, 1.0f);
     scale_block(ops, out, n, float(1.0 / double(now)));
   }

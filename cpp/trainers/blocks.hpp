@@ -5,23 +5,28 @@
 #include <stdexcept>
 #include <string>
 
-#include "../simd.hpp"
+#include "../shared_rows.hpp"
 
 namespace adaptag {
 
 // Scales n weights (a multiple of the row width).
-template <class Ops>
+template <class Ops, class V = typename Ops::V>
 void scale_block(const Ops& ops, float* w, int n, float factor) {
-  for (int j = 0; j < n; j += ops.width()) ops.scale(w + j, factor);
+  for (int i = 0; i < n; i += ops.width())
+    for (int j = i; j < i + ops.width(); j += Ops::lanes)
+      write_shared(w + j, read_shared<V>(w + j) * factor);
 }
 
 // w += a · x over n weights (a multiple of the row width).
-template <class Ops>
+template <class Ops, class V = typename Ops::V, class Wide = typename VecOf<16>::f32>
 void add_block(const Ops& ops, float* w, const float* x, int n, float a) {
-  int j = 0;
+  int i = 0;
   if constexpr (Ops::lanes == 4)  // narrow rows: a row with edge weights is a few wide vectors
-    for (; j + 16 <= n; j += 16) Ops::add_16(w + j, x + j, a);
-  for (; j < n; j += ops.width()) ops.add(w + j, x + j, a);
+    for (; i + 16 <= n; i += 16)
+      write_shared(w + i, read_shared<Wide>(w + i) + read_shared<Wide>(x + i) * a);
+  for (; i < n; i += ops.width())
+    for (int j = i; j < i + ops.width(); j += Ops::lanes)
+      write_shared(w + j, read_shared<V>(w + j) + read_shared<V>(x + j) * a);
 }
 
 // Calls f(j) for every vector of n weights.

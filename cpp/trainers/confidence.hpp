@@ -4,7 +4,8 @@
 //   M = wᵀΔ,   V = ΔᵀΣΔ,   w ← w + αΣΔ,   Σ⁻¹ ← Σ⁻¹ + κ diag(Δ²)
 //
 // The rules differ in α and κ, and in whether the steps of a mini-batch add up or are averaged. The
-// per-weight state is Σ⁻¹ − 1/σ₀, which starts at 0.
+// per-weight state is Σ⁻¹ − 1/σ₀, which starts at 0. It only grows, also where threads that train
+// lock-free lose an update.
 #pragma once
 
 #include "trainer.hpp"
@@ -66,12 +67,13 @@ class Confidence {
 
   template <class Ops>
   void update(const Ops& ops, uint32_t, size_t i, const float* delta, int n, Step step) {
+    using V = typename Ops::V;
     for_each_vector(ops, n, [&](int j) {
       float* const w = state_.weights + i + j;
       float* const p = state_.per_weight_state + i + j;
-      const auto x = Ops::load(delta + j);
-      Ops::store(w, Ops::load(w) + x * (step.weights * share_) / precision(ops, i + j));
-      Ops::store(p, Ops::load(p) + x * x * (step.precision * share_));
+      const V x = Ops::load(delta + j);
+      write_shared(w, read_shared<V>(w) + x * (step.weights * share_) / precision(ops, i + j));
+      write_shared(p, read_shared<V>(p) + x * x * (step.precision * share_));
     });
   }
 
@@ -83,7 +85,7 @@ class Confidence {
  private:
   template <class Ops>
   typename Ops::V precision(const Ops&, size_t i) const {
-    return Ops::load(state_.per_weight_state + i) + initial_;
+    return read_shared<typename Ops::V>(state_.per_weight_state + i) + initial_;
   }
 
   const float initial_;  // 1/σ₀

@@ -91,6 +91,7 @@ struct Task {
   size_t n;      // sentences in a pass: those of the data, or what a stream takes for a pass
   size_t batch;  // b, sentences in each update
   int threads = 1;
+  bool lock_free = false;  // whether threads train the same rows, or each its own
 
   // N = ⌈n / b⌉ updates in a pass
   double n_updates() const { return double((n + batch - 1) / batch); }

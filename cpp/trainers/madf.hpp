@@ -78,8 +78,10 @@ class Madf {
     const float step = float(eta_) * value;
     float* const w = state_.weights + i;
     const float* const scaling = state_.per_weight_state + i;
+    using V = typename Ops::V;
     for_each_vector(ops, n, [&](int j) {
-      Ops::store(w + j, Ops::load(w + j) + Ops::load(scaling + j) * Ops::load(delta + j) * step);
+      write_shared(w + j,
+                   read_shared<V>(w + j) + Ops::load(scaling + j) * Ops::load(delta + j) * step);
     });
   }
 

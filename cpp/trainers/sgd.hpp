@@ -11,6 +11,9 @@
 //
 // Averages are lazy too. A row that holds w since the sum was S₀ stands for w e^{S₀ − S_t} after
 // update t, so the mean needs G = Σ e^{−S_t} from the run state and the G that the row has seen.
+//
+// Lock-free, a row may have seen larger sums than this thread: the differences are negative then,
+// and the row goes back in time by them.
 #pragma once
 
 #include "schedule.hpp"
@@ -131,26 +134,27 @@ class Sgd {
   void sweep_row(const Ops& ops, uint32_t id, size_t i, int n) {
     add_to_sum(ops, id, i, n);
     apply(ops, id, i, n);
-    state_.rows[id] = {};
+    write_shared(state_.rows[id].shrunk, 0);
+    write_shared(state_.rows[id].summed, 0);
   }
   void end_sweep() { state_.run->shrink = state_.run->summed = 0; }
 
  private:
-  float pending(uint32_t id) const { return float(state_.run->shrink - state_.rows[id].shrunk); }
+  double shrunk(uint32_t id) const { return read_shared(state_.rows[id].shrunk); }
+  float pending(uint32_t id) const { return float(state_.run->shrink - shrunk(id)); }
   double unsummed(uint32_t id) const {
-    const RowState& row = state_.rows[id];
-    return std::exp(row.shrunk) * (state_.run->summed - row.summed);
+    return std::exp(shrunk(id)) * (state_.run->summed - read_shared(state_.rows[id].summed));
   }
 
   template <class Ops>
   void add_to_sum(const Ops& ops, uint32_t id, size_t i, int n) {
     add_block(ops, state_.per_weight_state + i, state_.weights + i, n, float(unsummed(id)));
-    state_.rows[id].summed = state_.run->summed;
+    write_shared(state_.rows[id].summed, state_.run->summed);
   }
   template <class Ops>
   void apply(const Ops& ops, uint32_t id, size_t i, int n) {
     scale_block(ops, state_.weights + i, n, std::exp(-pending(id)));
-    state_.rows[id].shrunk = state_.run->shrink;
+    write_shared(state_.rows[id].shrunk, state_.run->shrink);
   }
 
   SgdSteps steps_;

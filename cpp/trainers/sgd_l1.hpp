@@ -9,6 +9,8 @@
 // Lazy form: a row pays when it is next read, for all updates since, which comes to the same:
 // clipped moves towards 0 add up, and so do u and q. The naive penalty oscillates around 0 and must
 // be followed update by update.
+//
+// Lock-free, a row that has paid for later updates already pays nothing.
 #pragma once
 
 #include "schedule.hpp"
@@ -65,10 +67,10 @@ class SgdL1 {
 
   template <class Ops>
   void refresh(const Ops& ops, uint32_t id, size_t i, int n, size_t) {
-    RowState& row = state_.rows[id];
-    if (row.paid == now()) return;
-    pay(ops, row, state_.weights + i, state_.per_weight_state + i, n);
-    row.paid = now();
+    const double paid = read_shared(state_.rows[id].paid);
+    if (paid >= now()) return;
+    pay(ops, paid, state_.weights + i, state_.per_weight_state + i, n);
+    write_shared(state_.rows[id].paid, now());
   }
 
   template <int W>
@@ -87,8 +89,8 @@ class SgdL1 {
     std::copy_n(state_.weights + i, n, out);
     if (is_zero(out, n)) return;
     if (penalty_ == naive) begin_update(0);
-    std::vector<float> paid(state_.per_weight_state + i, state_.per_weight_state + i + n);
-    pay(ops, state_.rows[id], out, paid.data(), n);
+    std::vector<float> q(state_.per_weight_state + i, state_.per_weight_state + i + n);
+    pay(ops, read_shared(state_.rows[id].paid), out, q.data(), n);
   }
 
  private:
@@ -96,9 +98,9 @@ class SgdL1 {
 
   double now() const { return penalty_ == naive ? double(state_.run->step) : state_.run->penalty; }
 
-  // Brings n weights, which have paid up to row.paid, to the start of the current update.
+  // Brings n weights, of a row that has paid up to row_paid, to the start of the current update.
   template <class Ops>
-  void pay(const Ops& ops, const RowState& row, float* w, float* q, int n) const {
+  void pay(const Ops& ops, double row_paid, float* w, float* q, int n) const {
     using V = typename Ops::V;
     const auto towards_zero = [](V x, V up, V down) {  // how far a weight may go on either side
       const V above = x - down, below = x + up;
@@ -108,22 +110,22 @@ class SgdL1 {
     if (penalty_ == cumulative) {
       const float u = float(state_.run->penalty);
       for_each_vector(ops, n, [&](int j) {
-        const V x = Ops::load(w + j), paid = Ops::load(q + j);
+        const V x = read_shared<V>(w + j), paid = read_shared<V>(q + j);
         const V y = Ops::select(x == 0.0f, x, towards_zero(x, u - paid, u + paid));
-        Ops::store(q + j, paid + (y - x));
-        Ops::store(w + j, y);
+        write_shared(q + j, paid + (y - x));
+        write_shared(w + j, y);
       });
     } else if (penalty_ == clipping) {
-      const V owed = Ops::broadcast(float(state_.run->penalty - row.paid));
+      const V owed = Ops::broadcast(float(state_.run->penalty - row_paid));
       for_each_vector(ops, n, [&](int j) {
-        const V x = Ops::load(w + j);
-        Ops::store(w + j, Ops::select(x == 0.0f, x, towards_zero(x, owed, owed)));
+        const V x = read_shared<V>(w + j);
+        write_shared(w + j, Ops::select(x == 0.0f, x, towards_zero(x, owed, owed)));
       });
     } else {
       for_each_vector(ops, n, [&](int j) {
-        V x = Ops::load(w + j);
-        for (auto t = uint64_t(row.paid); t < state_.run->step; ++t) x = naive_step(ops, x, t);
-        Ops::store(w + j, x);
+        V x = read_shared<V>(w + j);
+        for (auto t = uint64_t(row_paid); t < state_.run->step; ++t) x = naive_step(ops, x, t);
+        write_shared(w + j, x);
       });
     }
   }
@@ -137,12 +139,13 @@ class SgdL1 {
   // The naive penalty of this update, read at the weights before it: once for each row.
   template <class Ops>
   void pay_naively_now(const Ops& ops, uint32_t id) {
-    RowState& row = state_.rows[id];
-    if (row.paid != double(state_.run->step)) return;
-    row.paid += 1;
+    using V = typename Ops::V;
+    double& paid = state_.rows[id].paid;
+    if (read_shared(paid) != double(state_.run->step)) return;
+    write_shared(paid, double(state_.run->step) + 1);
     float* const w = state_.weights + layout_.row(id);
     for_each_vector(ops, int(layout_.row_size(id)), [&](int j) {
-      Ops::store(w + j, naive_step(ops, Ops::load(w + j), state_.run->step));
+      write_shared(w + j, naive_step(ops, read_shared<V>(w + j), state_.run->step));
     });
   }
 

@@ -1,4 +1,4 @@
-// A share of the rows, and all that an algorithm does with them; sentences at work.
+// A thread's share of the rows, all that an algorithm does with them, and the sentences at work.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,8 @@
 namespace adaptag {
 
 // A sentence of an update: one part for each share of the rows. The scores of all parts add up in
-// the lattice of the first, which then holds the direction.
+// the lattice of one of them, its home, which then holds the direction. The thread of that share
+// does inference: what it reads most, it has written itself.
 template <class Algorithm, int W>
 class Sample {
   struct Nothing {
@@ -28,17 +29,19 @@ class Sample {
     double squared_length = 0;
   };
 
-  Sample(const Layout& layout, int shares) {
+  Sample(const Layout& layout, int shares, int home) : home(home) {
     parts.reserve(shares);
     for (int k = 0; k < shares; ++k) parts.emplace_back(layout);
   }
 
-  Lattice<W>& lattice() { return parts[0].lattice; }
-  const Lattice<W>& lattice() const { return parts[0].lattice; }
+  Lattice<W>& lattice() { return parts[home].lattice; }
+  const Lattice<W>& lattice() const { return parts[home].lattice; }
 
   // From the scores of all parts to the direction.
   void infer(Algorithm& algorithm, const Sentence& s, int32_t* best) {
-    for (size_t k = 1; k < parts.size(); ++k) lattice().add_scores(parts[k].lattice);
+    if (parts.size() > 1)
+      lattice().sum_scores(int(parts.size()),
+                           [&](int k) -> const Lattice<W>& { return parts[k].lattice; });
     if (s.legal) lattice().constrain({nullptr, s.legal});
     if (best) lattice().viterbi(best);
     totals = algorithm.direction(lattice(), s.labels);
@@ -56,6 +59,7 @@ class Sample {
     return step;
   }
 
+  const int home;
   std::vector<Part> parts;  // [shares]
   contract::DirectionOf<Algorithm, W> totals;
 };
@@ -69,6 +73,8 @@ struct SentencesOf {
   Sentence operator[](size_t k) const { return data[numbers[k]]; }
 };
 
+// The loops over rows are flattened: whether an algorithm's functions become part of them must not
+// depend on how many algorithms there are.
 template <class Algorithm, int W>
   requires TrainingAlgorithm<Algorithm, W>
 class Share {
@@ -82,6 +88,7 @@ class Share {
   Share(const Values& values, const Task& task, const StateOfRun& state, const RowOwners& owners,
         int number)
       : number_(number),
+        part_(task.lock_free ? 0 : number),
         layout_(task.layout),
         ops_{task.layout.width},
         owners_(owners),
@@ -100,8 +107,9 @@ class Share {
 
   // The scores that the rows of this share give the k-th sentence of an update.
   template <class... StartsRun>
-  void score(const Sentence& s, size_t k, SampleOf& sample, StartsRun&&... starts_run) {
-    auto& part = sample.parts[number_];
+  [[gnu::flatten]] void score(const Sentence& s, size_t k, SampleOf& sample,
+                              StartsRun&&... starts_run) {
+    auto& part = sample.parts[part_];
     part.sentence = s;
     if constexpr (hooks.refresh) refresh(s, k);
     if constexpr (hooks.scale)
@@ -115,7 +123,7 @@ class Share {
   void gather(SampleOf& sample)
     requires(hooks.step)
   {
-    auto& part = sample.parts[number_];
+    auto& part = sample.parts[part_];
     gatherer_.template gather<hooks.sparse_direction>(sample.lattice(), part.sentence,
                                                       part.gathered);
     part.squared_length = algorithm_.squared_length(ops_, part.gathered);
@@ -125,7 +133,7 @@ class Share {
   void apply_update(Samples samples, const SentencesOf& next) {
     if constexpr (hooks.close_window)
       if (algorithm_.closes_window())
-        for (const auto& sample : samples) close_window(sample->parts[number_].sentence);
+        for (const auto& sample : samples) close_window(sample->parts[part_].sentence);
     Prefetcher prefetcher(*this, next);
     for (const auto& sample : samples) apply(*sample, prefetcher);
     prefetcher.rest();
@@ -187,7 +195,7 @@ class Share {
     const uint32_t *at_ = nullptr, *end_ = nullptr;
   };
 
-  void refresh(const Sentence& s, size_t k) {
+  [[gnu::flatten]] void refresh(const Sentence& s, size_t k) {
     const size_t w = ops_.width();
     if (s.always != no_predicate) algorithm_.refresh(ops_, s.always, s.always * w, int(w), k);
     for (int64_t j = s.offsets[0]; j < s.offsets[s.length]; ++j) {
@@ -206,8 +214,8 @@ class Share {
   }
 
   // The updates of the sentences of a mini-batch add up: each step is that of one sentence.
-  void apply(const SampleOf& sample, Prefetcher& prefetcher) {
-    const auto& part = sample.parts[number_];
+  [[gnu::flatten]] void apply(const SampleOf& sample, Prefetcher& prefetcher) {
+    const auto& part = sample.parts[part_];
     if constexpr (hooks.step) {
       const Step step = sample.step(algorithm_);
       if (step.weights == 0) return;
@@ -226,6 +234,7 @@ class Share {
   }
 
   const int number_;
+  const int part_;  // of samples; lock-free, each share has samples of its own
   const Layout layout_;
   const Rows<W> ops_;
   const RowOwners& owners_;

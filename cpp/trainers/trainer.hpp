@@ -8,6 +8,11 @@
 //
 // Threads wait for each other between the two. Rows never move between cores, and no bit depends on
 // which thread computes what when.
+//
+// Lock-free, each thread takes the next update that none has taken, and trains all its rows. The
+// number of the update is its time: each thread's run state goes through all updates, of which the
+// thread itself makes some. What rows do that were touched by a later update: see the algorithms.
+// All threads come together where all rows change.
 #pragma once
 
 #include <atomic>
@@ -29,6 +34,7 @@ class TrainingWith final : public Training {
       : layout_(task.layout),
         batch_(task.batch),
         n_shares_(task.threads),
+        lock_free_(task.lock_free && task.threads > 1),
         state_(state),
         known_(task.data),
         owners_(task.layout, task.threads) {
@@ -44,7 +50,10 @@ class TrainingWith final : public Training {
     load_run_state();
     Totals totals;
     try {
-      run_by_rows({data, split(data), wanted, best}, totals);
+      if (lock_free_)
+        run_lock_free({data, nullptr, wanted, best}, totals);
+      else
+        run_by_rows({data, split(data), wanted, best}, totals);
     } catch (...) {
       *state_.run = shares_[0]->run_state();
       throw;
@@ -68,6 +77,8 @@ class TrainingWith final : public Training {
     std::span<const uint32_t> wanted;
     int32_t* best;
 
+    // The place of a sentence's best labels.
+    int32_t* best_of(uint32_t i) const { return best ? best + data.sentences[i] : nullptr; }
     // Sentences [first, first + n) of those wanted.
     SentencesOf sentences(int share, size_t first, size_t n) const {
       return {split ? split->part(share) : data, wanted.subspan(first, n)};
@@ -96,7 +107,8 @@ class TrainingWith final : public Training {
   void run_by_rows(const Work& work, Totals& totals) {
     for (auto& samples : samples_)
       while (samples.size() < std::min(batch_, work.wanted.size()))
-        samples.push_back(std::make_unique<SampleOf>(layout_, n_shares_));
+        samples.push_back(
+            std::make_unique<SampleOf>(layout_, n_shares_, int(samples.size()) % n_shares_));
     in_team(n_shares_, [&](Team& team, int member) {
       const FlushToZero flush_to_zero;
       run_by_rows(work, team, member, totals);
@@ -119,17 +131,15 @@ class TrainingWith final : public Training {
         if (!last.empty()) finish_update(*shares_[k], k, last, next);
         if (size > 0) begin_update(*shares_[k], work, next, samples);
       });
-      if (member == 0) {
+      if (member == 0)
         for (const auto& sample : last)
           totals += sample->totals.weighted(sample->parts[0].sentence.weight);
-        claimed_.store(0, std::memory_order_relaxed);
-      }
       if (size == 0) break;
       team.wait(member);
-      for (size_t k; (k = claimed_.fetch_add(1, std::memory_order_relaxed)) < size;) {
+      for (size_t k = 0; k < size; ++k) {
+        if (samples[k]->home % team.size() != member) continue;
         const uint32_t i = work.wanted[first + k];
-        samples[k]->infer(shares_[member]->algorithm(), work.data[i],
-                          work.best ? work.best + work.data.sentences[i] : nullptr);
+        samples[k]->infer(shares_[member]->algorithm(), work.data[i], work.best_of(i));
       }
       team.wait(member);
       if constexpr (hooks.step) {
@@ -166,9 +176,64 @@ class TrainingWith final : public Training {
     }
   }
 
+  // ---- lock-free --------------------------------------------------------------------------
+
+  void run_lock_free(const Work& work, Totals& totals) {
+    struct alignas(64) Own {
+      Totals totals;
+    };
+    std::vector<Own> own(n_shares_);
+    own_samples_.resize(n_shares_);
+    claimed_ = 0;
+    in_team(n_shares_, [&](Team& team, int member) {
+      const FlushToZero flush_to_zero;
+      auto& samples = own_samples_[member];
+      while (samples.size() < std::min(batch_, work.wanted.size()))
+        samples.push_back(std::make_unique<SampleOf>(layout_, 1, 0));
+      run_lock_free(work, team, member, own[member].totals);
+    });
+    for (const Own& one : own) totals += one.totals;
+  }
+
+  void run_lock_free(const Work& work, Team& team, int member, Totals& totals) {
+    ShareOf& share = *shares_[member];
+    const size_t n = work.wanted.size(), end = (n + batch_ - 1) / batch_;
+    const auto claim = [&] { return claimed_.fetch_add(1, std::memory_order_relaxed); };
+    const auto sentences = [&](size_t update) {
+      const size_t first = std::min(update * batch_, n);
+      return work.sentences(member, first, std::min(batch_, n - first));
+    };
+    size_t own = claim();
+    for (size_t update = 0; update < end; ++update) {
+      const SentencesOf these = sentences(update);
+      if (update != own) {
+        share.begin_update(these.size());
+      } else {
+        const std::span samples(own_samples_[member].data(), these.size());
+        begin_update(share, work, these, samples);
+        for (size_t k = 0; k < samples.size(); ++k) {
+          SampleOf& sample = *samples[k];
+          sample.infer(share.algorithm(), these[k], work.best_of(these.numbers[k]));
+          if constexpr (hooks.step) share.gather(sample);
+          totals += sample.totals.weighted(these[k].weight);
+        }
+        own = claim();
+        share.apply_update(samples, sentences(own));
+      }
+      share.end_update();
+      if (share.sweep_due()) {
+        team.wait(member);
+        for (int k = member; k < n_shares_; k += team.size()) share.sweep_rows(k);
+        team.wait(member);
+        share.end_sweep();
+      }
+    }
+  }
+
   const Layout layout_;
   const size_t batch_;
   const int n_shares_;
+  const bool lock_free_;
   const StateOfRun state_;
   const Dataset known_;  // whose split is kept
   const RowOwners owners_;
@@ -176,7 +241,8 @@ class TrainingWith final : public Training {
   std::unique_ptr<SplitDataset> known_split_, other_split_;
   // Of the update at hand and of the last one, in turns: [2] of [batch].
   std::vector<std::unique_ptr<SampleOf>> samples_[2];
-  alignas(64) std::atomic<size_t> claimed_{0};  // sentences of the update at hand
+  std::vector<std::vector<std::unique_ptr<SampleOf>>> own_samples_;  // [shares] lock-free: [batch]
+  alignas(64) std::atomic<size_t> claimed_{0};                       // updates of a lock-free run
 };
 
 }  // namespace adaptag

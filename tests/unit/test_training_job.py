@@ -359,6 +359,7 @@ def test_provenance():
             "patience": 5,
             "converge": False,
             "threads": None,
+            "parallel": "deterministic",
             "verbose": False,
             "metric": "auto",
             "legal": None,

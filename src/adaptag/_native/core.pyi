@@ -155,6 +155,7 @@ class Training:
         run_state: _Bytes,
         n: int | None,
         threads: int,
+        lock_free: bool,
     ) -> None: ...
     def run(
         self,

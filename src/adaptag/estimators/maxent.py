@@ -160,13 +160,19 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
 
     def _trainer_for(self, X: Any, settings: TrainingSettings) -> Trainer:
         """The trainer that the calls of ``partial_fit`` share, as long as the settings stay."""
-        key = (settings.algorithm, settings.values())
+        key = (settings.algorithm, settings.values(), settings.online_threads)
         stream: tuple[Any, Trainer | None, Any] | None = getattr(self, "_stream", None)
         if stream is not None and stream[0] == key and stream[1] is not None:
             return stream[1]
         weights = None if stream is None and self._weights is None else self._flat()
         layout = self._examples(X, np.zeros(1, np.intp), np.ones(1))
-        trainer = Trainer(layout, settings.chosen, settings.parameters or {}, pass_size=PASS_SIZE)
+        trainer = Trainer(
+            layout,
+            settings.chosen,
+            settings.parameters or {},
+            pass_size=PASS_SIZE,
+            **settings.online_threads,
+        )
         if stream is not None and stream[0] == key and stream[2] is not None:
             trainer.restore(stream[2])
         elif weights is not None:

@@ -151,7 +151,9 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
                     f"{settings.algorithm} needs all data at once; choose an algorithm like adf"
                 )
             values = settings.parameters or {}
-            trainer = Trainer(part, settings.chosen, values, pass_size=PASS_SIZE)
+            trainer = Trainer(
+                part, settings.chosen, values, pass_size=PASS_SIZE, **settings.online_threads
+            )
             if model is not None:
                 trainer.weights[:] = model.weights
         trainer.run_on(part)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoint", "checksum"]
 
 KIND = "checkpoint"
-VERSION = 2
+VERSION = 3
 BEST = "best_weights"
 
 
@@ -42,6 +42,8 @@ class Checkpoint:
         history: The finished passes.
         arrays: The state of the algorithm.
         data: A checksum of the training data.
+        threads: The number of threads.
+        parallel: How they train, ``deterministic`` or ``lock-free``.
         best: The best pass so far, if there is development data.
         best_weights: The weights of that pass.
     """
@@ -52,6 +54,8 @@ class Checkpoint:
     history: list[PassReport]
     arrays: Mapping[str, NDArray[Any]] = field(repr=False)
     data: int
+    threads: int = 1
+    parallel: str = "deterministic"
     best: int = 0
     best_weights: NDArray[np.float32] | None = field(default=None, repr=False)
 
@@ -80,6 +84,8 @@ class Checkpoint:
             "seed": self.seed,
             "history": [asdict(report) for report in self.history],
             "data": self.data,
+            "threads": self.threads,
+            "parallel": self.parallel,
             "best": self.best,
         }
         tensors = dict(self.arrays)
@@ -102,6 +108,8 @@ class Checkpoint:
                 [PassReport(**report) for report in header["history"]],
                 {name: array for name, array in tensors.items() if name != BEST},
                 int(header["data"]),
+                int(header["threads"]),
+                str(header["parallel"]),
                 int(header["best"]),
                 tensors.get(BEST),
             )

@@ -108,7 +108,7 @@ class TrainingJob(Generic[M]):
         scorer: Scores a model after each pass; the best pass is kept. None means that the
             last one is kept.
         start: The weights to start from, in the layout of the examples.
-        resume: An earlier run to continue, with its algorithm, parameters and seed.
+        resume: An earlier run to continue, with its algorithm, parameters, seed and threads.
         callbacks: Objects that are notified of the progress and can stop training.
         record: Further entries of the model's record, in addition to the settings and the passes.
         result: The outcome of the last ``run``.
@@ -135,7 +135,7 @@ class TrainingJob(Generic[M]):
             run.batch() if not run.algorithm.online else run.online()
         self.result = run.result
         # What a checkpoint decides is recorded as it was, not as it was set for the last passes.
-        given = {name: v for name, v in self.settings.record().items() if name not in RESULTS}
+        given = {name: v for name, v in run.settings.record().items() if name not in RESULTS}
         record = {**self.record, "training_settings": given, **self.result.record()}
         return self.build(self.result.weights, record)
 
@@ -151,6 +151,8 @@ class _Run:
                 algorithm=resume.algorithm,
                 parameters=dict(resume.parameters),
                 seed=resume.seed,
+                threads=resume.threads,
+                parallel=resume.parallel,
             )
         self.job, self.interrupts, self.settings = job, interrupts, settings
         self.examples, self.algorithm = job.examples, settings.chosen
@@ -168,8 +170,12 @@ class _Run:
 
     def online(self) -> None:
         """Train with an online algorithm."""
-        threads = self.settings.threads or 1
-        trainer = Trainer(self.examples, self.algorithm, self.result.parameters, threads=threads)
+        trainer = Trainer(
+            self.examples,
+            self.algorithm,
+            self.result.parameters,
+            **self.settings.online_threads,
+        )
         resume = self.job.resume
         if resume is not None:
             resume.restore(trainer, self.examples)
@@ -181,7 +187,7 @@ class _Run:
         for callback in self.callbacks:
             callback.on_start(self.passes, len(self.examples))
         try:
-            for number, order in enumerate(self._orders(done), 1):
+            for number, order in enumerate(self._orders(trainer, done), 1):
                 remaining, finished = order[finished:], 0
                 loss, correct, tokens, seconds = self._pass(trainer, remaining)
                 # Nothing is left of a pass that was interrupted while it was scored.
@@ -201,6 +207,8 @@ class _Run:
             self.result.history,
             trainer.arrays(),
             checksum(self.examples),
+            self.settings.threads or 1,
+            self.settings.parallel,
             self.result.best,
             self.best_weights,
         )
@@ -215,14 +223,14 @@ class _Run:
         if metric is not None and resume.best_metric == metric:
             self.best_weights, self.result.best = resume.best_weights, resume.best
 
-    def _orders(self, done: int) -> Iterator[NDArray[np.uint32]]:
+    def _orders(self, trainer: Trainer, done: int) -> Iterator[NDArray[np.uint32]]:
         """Shuffle the sentences anew for each pass; those that were made before are skipped."""
         rng = np.random.default_rng(self.result.seed)
         lengths = np.diff(self.examples.encoded.sentences)
         for number in range(done + self.passes):
             order = rng.permutation(len(self.examples)).astype(np.uint32)
             if number >= done:
-                yield order[lengths[order] > 0]
+                yield trainer.arrange(order[lengths[order] > 0], lengths)
 
     def _finished_part(self, trainer: Trainer, done: int) -> int:
         """How many sentences of the current pass an interrupted run has finished."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PASS_SIZE", "Trainer", "divergence"]
 
+BALANCED = 8  # updates whose sentences are exchanged
 PASS_SIZE = 10_000  # sentences that count as a pass where the data comes in parts
 
 
@@ -37,7 +38,8 @@ class Trainer:
         run_state: The state of the whole run, a structured array of one element.
         parameters: All parameters of the algorithm.
         batch: The number of sentences per update: the parameter ``batch``, or the number of threads
-            if that is larger; 1 where a special form counts each sentence as one.
+            where that is larger, unless they train lock-free; 1 where a special form counts each
+            sentence as one.
     """
 
     def __init__(
@@ -48,6 +50,7 @@ class Trainer:
         *,
         pass_size: int | None = None,
         threads: int = 1,
+        lock_free: bool = False,
     ) -> None:
         """Allocate the state.
 
@@ -58,6 +61,8 @@ class Trainer:
             pass_size: The number of sentences in a pass, for regularisation and schedules; by
                 default that of the dataset.
             threads: The number of threads. The same number gives the same bits.
+            lock_free: Whether all threads update the same weights at the same time. If so, two runs
+                differ.
         """
         layout = dataset.layout
         self.algorithm = algorithm.name
@@ -81,10 +86,34 @@ class Trainer:
                 _bytes(self.run_state),
                 pass_size,
                 threads,
+                lock_free,
             )
         except ValueError as error:
             raise ParameterError(f"{algorithm.name}: {error}") from None
         self.batch: int = self._run.batch
+        self._balances = threads > 1 and not lock_free and self.batch > 1
+
+    def arrange(self, order: NDArray[np.uint32], lengths: NDArray[np.int64]) -> NDArray[np.uint32]:
+        """Put sentences of about the same length into the same update, for threads to share.
+
+        Without that, threads would wait for the one with the longest sentence. Sentences change
+        places within ``BALANCED`` updates; the order of updates stays about random.
+
+        Args:
+            order: The sentences of a pass.
+            lengths: The number of tokens of all sentences ``[N]``.
+        """
+        if not self._balances:
+            return order
+        size = BALANCED * self.batch
+        full = len(order) // size * size
+        windows = order[:full].reshape(-1, size)
+        by_length = np.argsort(-lengths[windows], axis=1, kind="stable")
+        updates = by_length.reshape(-1, BALANCED, self.batch)
+        turns = np.argsort(updates.min(axis=2), axis=1)  # as they came, by their first sentence
+        places = np.take_along_axis(updates, turns[:, :, None], axis=1).reshape(-1, size)
+        arranged = np.take_along_axis(windows, places, axis=1)
+        return np.concatenate([arranged.ravel(), order[full:]])
 
     def run(self, order: NDArray[np.uint32]) -> tuple[float, float, int]:
         """Train on sentences in order: sums of loss and of expected correct labels, tokens."""

@@ -68,9 +68,17 @@ class AlgorithmSettings(Settings):
     )
     threads: int | None = setting(
         None,
-        "Number of threads of the batch algorithms; the online ones train on one.",
+        "Number of threads.",
         "integer [1, 4096]",
-        default_text="one per core",
+        default_text="1 for online algorithms, one per core for batch algorithms",
+    )
+    parallel: str = setting(
+        "deterministic",
+        "How several threads train with an online algorithm: deterministic, where the same seed "
+        "and number of threads give the same model, bit for bit, and each update is one of at "
+        "least as many sentences as threads; or lock-free (Hogwild), where all threads update the "
+        "same weights at the same time.",
+        "deterministic | lock-free",
     )
     verbose: bool = setting(False, "Write one line per pass.", option=False)
     parameters: Mapping[str, Any] | None = setting(
@@ -90,6 +98,11 @@ class AlgorithmSettings(Settings):
             )
         self.chosen.values(self.parameters or {})
         return self
+
+    @property
+    def online_threads(self) -> dict[str, Any]:
+        """What a ``Trainer`` needs to know about threads, by name."""
+        return {"threads": self.threads or 1, "lock_free": self.parallel == "lock-free"}
 
     @property
     def chosen(self) -> Algorithm:
@@ -113,7 +126,8 @@ class TrainingSettings(AlgorithmSettings):
 
     seed: int = setting(
         1,
-        "Seed of the order of sentences. The same seed gives the same model, bit for bit.",
+        "Seed of the order of sentences. The same seed gives the same model, bit for bit, with the "
+        "same number of threads; not where they train lock-free.",
         "integer [0, inf)",
     )
 
