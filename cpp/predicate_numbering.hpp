@@ -12,7 +12,7 @@
 namespace adaptag {
 
 // Predicates by their fingerprints, with how often each was seen.
-class PredicateNumbering {
+class alignas(128) PredicateNumbering {
  public:
   explicit PredicateNumbering(size_t arity) : width_(arity + 1), table_(1 << 12) {}
 
