@@ -7,12 +7,12 @@
 #pragma once
 
 #include <array>
-#include <functional>
-#include <numeric>
 
 #include "edge_limit.hpp"
-#include "numbering.hpp"
-#include "ranges.hpp"
+#include "encoded_parts.hpp"
+#include "index_tables.hpp"
+#include "predicate_numbering.hpp"
+#include "token_numbering.hpp"
 
 namespace adaptag {
 
@@ -42,7 +42,8 @@ class IndexBuilder {
             tokens.push_back(numbering.number(program_.columns[c], c,
                                               cell(t, program_.columns[c].source), !full()));
         },
-        [&](PredicateNumbering& numbering, int64_t, int T, const uint32_t* tokens, Part& part) {
+        [&](PredicateNumbering& numbering, int64_t, int T, const uint32_t* tokens,
+            EncodedPart& part) {
           part.cells.resize(program_, T);
           std::copy_n(tokens, size_t(T) * C, part.cells.first_token());
           part.cells.set_boundaries(before_, behind_);
@@ -63,7 +64,7 @@ class IndexBuilder {
             tokens.push_back(numbering.number(name(k), !full()));
         },
         [&](PredicateNumbering& numbering, int64_t first, int T, const uint32_t* tokens,
-            Part& part) {
+            EncodedPart& part) {
           part.cells.resize(program_, T);
           number_lines(numbering, part, [&](int t) {
             for (int64_t k = items[first + t]; k < items[first + t + 1]; ++k) {
@@ -91,9 +92,8 @@ class IndexBuilder {
   // kind, a predicate has its number in order of first appearance.
   void number_for_capacity(const std::array<uint32_t, 3>& capacity) {
     const uint32_t first[] = {0, capacity[0], capacity[0] + capacity[1]};
-    write_data({first[1], first[2]}, false, [&](uint32_t id) {
-      return first[predicates_.kinds[id]] + predicates_.ordinals[id];
-    });
+    data.join(parts_, {first[1], first[2]}, false,
+              [&](uint32_t id) { return first[predicates_.kinds[id]] + predicates_.ordinals[id]; });
   }
 
   // Forgets the encoded data, not the predicates, which still count as often as they were seen.
@@ -107,50 +107,24 @@ class IndexBuilder {
   // encoded data. Fills n_of_kind, slots, keys and derived. Of the new predicates that may have
   // node and edge weights, those that are too rare have node weights only.
   void freeze(uint32_t cutoff, const EdgeLimit& limit) {
-    const auto n = uint32_t(predicates_.size());
-    std::vector<uint32_t> count = predicates_.counts();
-    drop_rare_edge_weights(count, cutoff, limit);
-    std::vector<uint32_t> order;
-    order.reserve(n);
-    for (int kind = 0; kind < 3; ++kind) {
-      const size_t begin = order.size();
-      for (uint32_t id = 0; id < n_old_; ++id)
-        if (predicates_.kinds[id] == kind) order.push_back(id);
-      append_by_frequency(kind, cutoff, count, order);
-      n_of_kind[kind] = uint32_t(order.size() - begin);
-    }
-    std::vector<uint32_t> final_id(n, VocabularyView::unknown);
-    for (uint32_t k = 0; k < order.size(); ++k) final_id[order[k]] = k;
-    // The tables and the data at the same time, if there are threads.
-    const int n_threads = parts_.size() > 1 ? 2 : 1;
-    in_parallel(n_threads, [&](int k) {
-      if (k == 0) write_tables(order);
-      if (k == n_threads - 1)
-        write_data({n_of_kind[0], n_of_kind[0] + n_of_kind[1]}, order.size() < n,
-                   [&](uint32_t id) { return final_id[id]; });
-    });
+    const LargeVector<uint32_t> counts = predicates_.counts(n_threads_);
+    drop_rare_edge_weights(counts, cutoff, limit);
+    const FrequencyOrder order(predicates_.kinds, counts, n_old_, cutoff, n_threads_);
+    n_of_kind = order.n_of_kind;
+    write_tables(order.ids);
+    data.join(parts_, {n_of_kind[0], n_of_kind[0] + n_of_kind[1]},
+              order.ids.size() < predicates_.size(),
+              [&](uint32_t id) { return order.final_ids[id]; });
   }
 
   Vocabulary& vocabulary() { return tokens_.vocabulary; }
-  LargeVector<int64_t> positions;    // [T + 1] into predicates
-  LargeVector<uint32_t> predicates;  // [F]
-  LargeVector<float> values;         // [F], or empty for columns
-  uint32_t n_of_kind[3] = {0, 0, 0};
-  std::vector<uint64_t> slots;    // fingerprint → predicate
-  std::vector<uint32_t> keys;     // [P, 1 + arity] skeleton and token numbers
+  EncodedArrays data;
+  std::array<uint32_t, 3> n_of_kind{};
+  LargeVector<uint64_t> slots;    // fingerprint → predicate
+  LargeVector<uint32_t> keys;     // [P, 1 + arity] skeleton and token numbers
   std::vector<uint32_t> derived;  // [columns, V]
 
  private:
-  // Encoded data of a range of sentences, with the working memory of its thread.
-  struct alignas(64) Part {
-    LargeVector<uint32_t> ids;      // [F] numbers of predicates in the numbering of the thread
-    LargeVector<float> values;      // [F], or empty for columns
-    std::vector<int64_t> ends;      // [T] of the tokens, in ids
-    std::vector<uint32_t> numbers;  // of the thread's predicates for all data; empty: the same
-    Cells cells;
-    std::vector<uint64_t> hashes;
-  };
-
   IndexBuilder(Program program, Vocabulary strings)
       : program_(std::move(program)),
         tokens_(program_.columns.size(), std::move(strings)),
@@ -170,14 +144,15 @@ class IndexBuilder {
   void add_ranges(std::span<const int64_t> sentences, int n, size_t per_position,
                   NumberTokens&& number_tokens, Encode&& encode) {
     if (limit_ < no_limit) n = 1;
+    n_threads_ = n;
     const size_t earlier = parts_.size();
     parts_.resize(earlier + n);
-    const auto part_of = [&](int k) -> Part& { return parts_[earlier + k]; };
+    const auto part_of = [&](int k) -> EncodedPart& { return parts_[earlier + k]; };
     const auto occurrences = [&](size_t begin, size_t end) {
       return size_t(sentences[end] - sentences[begin]) * per_position;
     };
     const auto encode_range = [&](PredicateNumbering& numbering, size_t begin, size_t end,
-                                  const uint32_t* tokens, Part& part) {
+                                  const uint32_t* tokens, EncodedPart& part) {
       for (size_t i = begin; i < end; ++i)
         tokens +=
             encode(numbering, sentences[i], int(sentences[i + 1] - sentences[i]), tokens, part);
@@ -214,12 +189,12 @@ class IndexBuilder {
       part_of(k).ids.reserve(occurrences(begin, end));
       encode_range(numbering, begin, end, tokens[k].data(), part_of(k));
     });
-    for (int k = 1; k < n; ++k) part_of(k).numbers = predicates_.merge(numberings[k - 1]);
+    for (int k = 1; k < n; ++k) part_of(k).numbers = predicates_.merge(numberings[k - 1], n);
   }
 
   // Appends the predicates of the lines at every position of a sentence, after others(position).
   template <class Others>
-  void number_lines(PredicateNumbering& numbering, Part& part, Others&& others) {
+  void number_lines(PredicateNumbering& numbering, EncodedPart& part, Others&& others) {
     fingerprints(program_, part.cells, part.hashes, [&](uint64_t h) { numbering.prefetch(h); });
     auto h = part.hashes.begin();
     for (int t = 0; t < part.cells.length; ++t) {
@@ -241,122 +216,31 @@ class IndexBuilder {
     }
   }
 
-  static void push(Part& part, uint32_t id, float value) {
+  static void push(EncodedPart& part, uint32_t id, float value) {
     if (id == VocabularyView::unknown) return;
     part.ids.push_back(id);
     part.values.push_back(value);
   }
 
-  // Appends the new predicates of a kind that are frequent enough, by falling frequency; of those
-  // that are equally frequent, the one seen first comes first.
-  void append_by_frequency(int kind, uint32_t cutoff, const std::vector<uint32_t>& count,
-                           std::vector<uint32_t>& order) const {
-    constexpr uint32_t often = 1 << 12;  // sorted by comparison; all others are counted
-    std::vector<uint32_t> starts(often + 1, 0);
-    const size_t first = order.size();
-    const auto kept = [&](uint32_t id) {
-      return predicates_.kinds[id] == kind && count[id] >= cutoff;
-    };
-    const auto n = uint32_t(predicates_.size());
-    for (uint32_t id = n_old_; id < n; ++id) {
-      if (!kept(id)) continue;
-      if (count[id] >= often)
-        order.push_back(id);
-      else
-        ++starts[often - count[id]];
-    }
-    std::stable_sort(order.begin() + first, order.end(),
-                     [&](uint32_t a, uint32_t b) { return count[a] > count[b]; });
-    const size_t counted = order.size();
-    std::partial_sum(starts.begin(), starts.end(), starts.begin());
-    order.resize(counted + starts.back());
-    for (uint32_t id = n_old_; id < n; ++id)
-      if (kept(id) && count[id] < often) order[counted + starts[often - count[id] - 1]++] = id;
-  }
-
-  void write_tables(const std::vector<uint32_t>& order) {
+  void write_tables(std::span<const uint32_t> order) {
     const size_t width = predicates_.width(), V = vocabulary().size();
-    slots.assign(Slots::capacity_for(order.size()), 0);
+    LargeVector<uint64_t> fingerprints(order.size());
     keys.resize(order.size() * width);
-    for (uint32_t k = 0; k < order.size(); ++k) {
-      insert(slots, predicates_.fingerprints[order[k]], k);
-      std::copy_n(predicates_.keys.begin() + order[k] * width, width, keys.begin() + k * width);
-    }
+    for_ranges(order.size(), n_threads_, [&](int, size_t begin, size_t end) {
+      for (size_t k = begin; k < end; ++k) {
+        fingerprints[k] = predicates_.fingerprints[order[k]];
+        std::copy_n(predicates_.keys.data() + order[k] * width, width, keys.data() + k * width);
+      }
+    });
+    slots = slots_of(fingerprints, n_threads_);
     derived.assign(program_.columns.size() * V, VocabularyView::unknown);
     for (size_t c = 0; c < program_.columns.size(); ++c)
       std::copy(tokens_.derived[c].begin(), tokens_.derived[c].end(), derived.begin() + c * V);
   }
 
-  // Fills positions, predicates and values with the data of all parts, a thread for each,
-  // renumbered by final_id(number), and forgets the parts. `some_dropped`: for some numbers it is
-  // unknown.
-  template <class FinalId>
-  void write_data(const KindOrder& order, bool some_dropped, FinalId&& final_id) {
-    if (parts_.empty()) parts_.resize(1);
-    const auto n = int(parts_.size());
-    const bool valued = program_.attribute_skeleton >= 0;
-    std::vector<size_t> tokens{0}, features{0};
-    in_parallel(n, [&](int k) { set_final_numbers(parts_[k], some_dropped, final_id); });
-    for (const Part& part : parts_) {
-      tokens.push_back(tokens.back() + part.ends.size());
-      features.push_back(features.back() + part.ids.size());
-    }
-    positions.resize(tokens.back() + 1);
-    positions[0] = 0;
-    if (n == 1) {
-      predicates = std::move(parts_[0].ids);
-      values = std::move(parts_[0].values);
-    } else {
-      predicates.resize(features.back());
-      values.resize(valued ? features.back() : 0);
-    }
-    in_parallel(n, [&](int k) {
-      Part& part = parts_[k];
-      std::copy(part.ids.begin(), part.ids.end(), predicates.begin() + features[k]);
-      std::copy(part.values.begin(), part.values.end(), values.begin() + features[k]);
-      size_t begin = features[k];
-      for (size_t t = 0; t < part.ends.size(); ++t) {
-        const size_t end = features[k] + size_t(part.ends[t]);
-        order.restore(predicates, values, begin, end);
-        positions[tokens[k] + t + 1] = int64_t(end);
-        begin = end;
-      }
-      part = {};
-    });
-    parts_.clear();
-  }
-
-  // Replaces the numbers of a part by final ones, in place.
-  template <class FinalId>
-  static void set_final_numbers(Part& part, bool some_dropped, FinalId&& final_id) {
-    std::vector<uint32_t>& numbers = part.numbers;
-    for (uint32_t& id : numbers) id = final_id(id);
-    const auto renumber = [&](auto&& of) {
-      if (!some_dropped) {
-        for (uint32_t& id : part.ids) id = of(id);
-        return;
-      }
-      size_t from = 0, to = 0;
-      for (int64_t& end : part.ends) {
-        for (; from < size_t(end); ++from) {
-          const uint32_t id = of(part.ids[from]);
-          if (id == VocabularyView::unknown) continue;
-          if (!part.values.empty()) part.values[to] = part.values[from];
-          part.ids[to++] = id;
-        }
-        end = int64_t(to);
-      }
-      part.ids.resize(to);
-      if (!part.values.empty()) part.values.resize(to);
-    };
-    if (numbers.empty())
-      renumber(final_id);
-    else
-      renumber([&](uint32_t id) { return numbers[id]; });
-  }
-
-  void drop_rare_edge_weights(const std::vector<uint32_t>& count, uint32_t cutoff,
+  void drop_rare_edge_weights(std::span<const uint32_t> count, uint32_t cutoff,
                               const EdgeLimit& limit) {
+    if (predicates_.n_of_kind[1] == 0) return;
     const auto rich = [&](uint32_t id) {
       return predicates_.kinds[id] == 1 && count[id] >= cutoff;
     };
@@ -435,9 +319,10 @@ class IndexBuilder {
   Program program_;
   TokenNumbering tokens_;
   PredicateNumbering predicates_;
-  std::vector<Part> parts_;
+  std::vector<EncodedPart> parts_;
   std::vector<uint32_t> before_, behind_;
   size_t limit_ = no_limit;
+  int n_threads_ = 1;   // of the last data
   uint32_t n_old_ = 0;  // the first ones are those of the index it started from
 };
 

@@ -1,4 +1,4 @@
-// Ranges of sentences that threads work on: contiguous, and with about equally many tokens each.
+// Ranges of work for threads: of any items, or of sentences with about equally many tokens each.
 #pragma once
 
 #include <algorithm>
@@ -9,6 +9,13 @@
 #include "parallel.hpp"
 
 namespace adaptag {
+
+// Calls f(k, begin, end) for each of n ranges of about equal size, at the same time.
+template <class F>
+void for_ranges(size_t size, int n, F&& f) {
+  const auto bound = [&](int k) { return size / n * k + size % n * k / n; };
+  in_parallel(n, [&](int k) { f(k, bound(k), bound(k + 1)); });
+}
 
 // The bounds [n + 1] of n ranges of sentences, some of them empty where there are few sentences.
 inline std::vector<size_t> sentence_ranges(std::span<const int64_t> sentences, int n) {

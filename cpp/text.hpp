@@ -130,6 +130,7 @@ inline bool is_blank(char c) { return c == ' ' || c == '\t'; }
 struct TextPart {
   std::string_view text;
   size_t first_line;
+  size_t n_lines = 0;  // line ends
 };
 
 // Cuts a text behind empty lines into n parts of about equal size; some may be empty.
@@ -147,10 +148,10 @@ inline std::vector<TextPart> cut_text(std::string_view text, size_t first_line, 
     parts.push_back({text.substr(begin, end - begin), first_line});
     begin = end;
   }
-  std::vector<size_t> lines(n);
-  in_parallel(
-      n, [&](int k) { lines[k] = std::count(parts[k].text.begin(), parts[k].text.end(), '\n'); });
-  for (int k = 1; k < n; ++k) parts[k].first_line = parts[k - 1].first_line + lines[k - 1];
+  in_parallel(n, [&](int k) {
+    parts[k].n_lines = size_t(std::count(parts[k].text.begin(), parts[k].text.end(), '\n'));
+  });
+  for (int k = 1; k < n; ++k) parts[k].first_line = parts[k - 1].first_line + parts[k - 1].n_lines;
   return parts;
 }
 
@@ -271,9 +272,9 @@ inline Columns parse_columns(std::string_view text, std::string_view name,
   }
   std::vector<Columns> parsed(n);
   in_parallel(n, [&](int k) {
-    const auto& [part, first_line] = parts[k];
+    const auto& [part, first_line, n_lines] = parts[k];
     ColumnParser parser(text.data(), name, known);
-    parser.reserve(std::count(part.begin(), part.end(), '\n') + 1);
+    parser.reserve(n_lines + 1);
     for_each_line(part, first_line, [&](size_t number, const char* p, const char* end) {
       parser.parse_line(number, p, end);
     });

@@ -23,9 +23,11 @@ class CellView {
   CellView(const In<uint8_t>& text, const In<uint32_t, 3>& cells)
       : text_(as_text(text)), cells_(cells.data()), n_columns_(cells.shape(1)) {
     if (cells.shape(2) != 2) throw std::invalid_argument("cells: the last dimension must be 2");
+    const auto end = uint32_t(std::min<size_t>(text_.size(), 0xFFFFFFFFu));
+    uint32_t outside = 0;  // no branches: checked many at a time
     for (size_t k = 0; k < cells.size(); k += 2)
-      if (cells_[k] > cells_[k + 1] || cells_[k + 1] > text_.size())
-        throw std::invalid_argument("cells: a span lies outside the text");
+      outside |= uint32_t(cells_[k] > cells_[k + 1]) | uint32_t(cells_[k + 1] > end);
+    if (outside) throw std::invalid_argument("cells: a span lies outside the text");
   }
   std::string_view operator()(int64_t t, int column) const {
     const uint32_t* cell = cells_ + (size_t(t) * n_columns_ + column) * 2;

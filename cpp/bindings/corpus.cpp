@@ -137,12 +137,14 @@ nb::tuple number_labels(In<uint8_t> text, In<uint32_t, 3> cells, int column,
       for (size_t t = first(k); t < first(k + 1); ++t)
         ids[t] = int32_t(own.intern(cell(int64_t(t), column)));
     });
-    for (int k = 1; k < threads; ++k) {  // in order, so that numbers follow the first appearance
-      std::vector<int32_t> number;
+    std::vector<std::vector<int32_t>> numbers(threads);
+    for (int k = 1; k < threads; ++k)  // in order, so that numbers follow the first appearance
       for (uint32_t id = 0; id < later[k - 1].size(); ++id)
-        number.push_back(int32_t(names.intern(later[k - 1].view()[id])));
-      for (size_t t = first(k); t < first(k + 1); ++t) ids[t] = number[ids[t]];
-    }
+        numbers[k].push_back(int32_t(names.intern(later[k - 1].view()[id])));
+    in_parallel(threads, [&](int k) {
+      if (k)
+        for (size_t t = first(k); t < first(k + 1); ++t) ids[t] = numbers[k][ids[t]];
+    });
   }
   nb::list all;
   for (uint32_t id = 0; id < names.size(); ++id) {

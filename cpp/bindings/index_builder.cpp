@@ -50,9 +50,9 @@ struct PyIndexBuilder {
     for (int kind = 0; kind < 3; ++kind)
       if (counts[kind] > capacity[kind]) throw std::invalid_argument("capacity: too small");
     builder.number_for_capacity(capacity);
-    auto out =
-        nb::make_tuple(numpy(std::move(builder.positions)), numpy(std::move(builder.predicates)),
-                       numpy(std::move(builder.values)));
+    auto out = nb::make_tuple(numpy(std::move(builder.data.positions)),
+                              numpy(std::move(builder.data.predicates)),
+                              numpy(std::move(builder.data.values)));
     builder.clear_data();
     return out;
   }
@@ -71,9 +71,9 @@ struct PyIndexBuilder {
       builder.freeze(cutoff, {edge_cutoff, edge_share});
     }
     nb::dict out = tables(builder);
-    out["positions"] = numpy(std::move(builder.positions));
-    out["predicates"] = numpy(std::move(builder.predicates));
-    out["values"] = numpy(std::move(builder.values));
+    out["positions"] = numpy(std::move(builder.data.positions));
+    out["predicates"] = numpy(std::move(builder.data.predicates));
+    out["values"] = numpy(std::move(builder.data.values));
     return out;
   }
 

@@ -11,6 +11,7 @@ from adaptag._native import core
 from adaptag.corpus.labels import GivenLabels
 from adaptag.corpus.offsets import items_of
 from adaptag.errors import CorpusError
+from adaptag.parallel import threads_for
 from adaptag.storage.files import read_bytes, shown
 
 if TYPE_CHECKING:
@@ -113,9 +114,13 @@ class AttributeCorpus:
         """Return the sentences with labels; None stands for a label that is not known."""
         return replace(self, given_labels=GivenLabels.of(labels, self.sentences))
 
-    def number_labels(self, known: Sequence[str] = ()) -> tuple[NDArray[np.int32], list[str]]:
+    def number_labels(
+        self, known: Sequence[str] = (), *, threads: int | None = None
+    ) -> tuple[NDArray[np.int32], list[str]]:
         """Number the labels; names not in ``known`` are appended to it."""
         if self.given_labels is not None:
             return self.given_labels.number(known)
-        ids, names = core.number_labels(self.text, self.labels, 0, list(known))
+        ids, names = core.number_labels(
+            self.text, self.labels, 0, list(known), threads_for(threads, tokens=self.n_tokens)
+        )
         return ids, names

@@ -66,21 +66,20 @@ class _Reader:
         self.columns = 0
         self.data_line = 0  # the number of the first line of data; 0: there was none yet
 
-    def take(self, data: bytes, threads: int = 1) -> ColumnPart:
+    def take(self, data: bytes) -> ColumnPart:
         """The next part of the text."""
-        self._warn_of_docstart(data)
-        part = ColumnPart(
-            self.name,
-            data,
-            self.format,
-            self.separator,
-            (self.line, self.columns, self.data_line),
-        )
+        part = self.part(data)
         if self.data_line == 0:
-            part.parse(threads)
+            part.parse()
             self.separator, self.columns, self.data_line = part.form
         self.line += data.count(b"\n")
         return part
+
+    def part(self, data: bytes) -> ColumnPart:
+        """The next part of the text, if it is the last one: nothing is remembered of it."""
+        self._warn_of_docstart(data)
+        place = self.line, self.columns, self.data_line
+        return ColumnPart(self.name, data, self.format, self.separator, place)
 
     def _warn_of_docstart(self, data: bytes) -> None:
         """Warn once that lines between documents are read as sentences."""
@@ -239,7 +238,7 @@ class ColumnCorpus:
     ) -> ColumnCorpus:
         """Parse the text of a column file; the number of threads does not change the result."""
         n = threads_for(threads, size=len(data))
-        return _Reader(name, format).take(data, n).parse(n)
+        return _Reader(name, format).part(data).parse(n)
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Iterable[Token]]) -> ColumnCorpus:

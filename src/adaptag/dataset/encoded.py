@@ -133,7 +133,7 @@ class Dataset(Examples):
         The number of threads, by default one per core, does not change the result.
         """
         settings = settings or FeatureSettings()
-        labels, names = corpus.number_labels()
+        labels, names = corpus.number_labels(threads=threads)
         if not names:
             raise CorpusError(f"{corpus.name}: no label is known; at least one label must be known")
         index, encoded = FeatureIndex.build(corpus, settings, threads=threads)
@@ -159,7 +159,7 @@ class Dataset(Examples):
         """
         settings = (settings or FeatureSettings()).check()
         index.check(corpus, labelled=True)
-        labels, names = corpus.number_labels(label_names)
+        labels, names = corpus.number_labels(label_names, threads=threads)
         grown, encoded = index.grow(corpus, settings, threads=threads)
         return cls(grown, encoded, labels, tuple(names), settings.record(), True)
 
@@ -173,7 +173,7 @@ class Dataset(Examples):
     ) -> Dataset:
         """Encode evaluation data with a given index; labels unknown so far are appended."""
         index.check(corpus, labelled=True)
-        labels, names = corpus.number_labels(label_names)
+        labels, names = corpus.number_labels(label_names, threads=threads)
         encoded = index.encode(corpus, labelled=True, threads=threads)
         return cls(index, encoded, labels, tuple(names))
 
