@@ -71,16 +71,13 @@ struct EncodedArrays {
     }
     positions.resize(tokens.back() + 1);
     positions[0] = 0;
-    if (n == 1) {
-      predicates = std::move(parts[0].ids);
-      values = std::move(parts[0].values);
-    } else {
-      predicates.resize(features.back());
-      values.resize(n_values);
-    }
+    predicates = std::move(parts[0].ids);  // which has room for all
+    predicates.resize(features.back());
+    values = std::move(parts[0].values);
+    values.resize(n_values);
     in_parallel(n, [&](int k) {
       EncodedPart& part = parts[k];
-      const uint32_t* from = n == 1 ? predicates.data() : part.ids.data();
+      const uint32_t* from = k == 0 ? predicates.data() : part.ids.data();
       uint32_t* to = predicates.data() + features[k];
       const size_t size = features[k + 1] - features[k];
       if (!some_dropped)

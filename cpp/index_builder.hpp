@@ -186,7 +186,7 @@ class IndexBuilder {
         for (uint32_t& id : tokens[k]) id = token_numbers[k][id];
       PredicateNumbering& numbering = k ? numberings[k - 1] : predicates_;
       numbering.reserve(occurrences(k ? begin : 0, k ? end : sentences.size() - 1));
-      part_of(k).ids.reserve(occurrences(begin, end));
+      part_of(k).ids.reserve(occurrences(begin, k ? end : sentences.size() - 1));
       encode_range(numbering, begin, end, tokens[k].data(), part_of(k));
     });
     for (int k = 1; k < n; ++k) part_of(k).numbers = predicates_.merge(numberings[k - 1], n);

@@ -238,11 +238,12 @@ inline Columns joined(std::vector<Columns>&& parts) {
     tokens.push_back(tokens.back() + part.lines.size());
     sentences.push_back(sentences.back() + part.sentences.size() - 1);
   }
-  Columns out{parts[0].separator, parts[0].n_columns, parts[0].data_line, {}, {}, {}};
+  Columns out = std::move(parts[0]);  // which has room for all
   out.cells.resize(cells.back());
   out.lines.resize(tokens.back());
   out.sentences.resize(sentences.back() + 1);
-  in_parallel(int(parts.size()), [&](int k) {
+  in_parallel(int(parts.size()) - 1, [&](int behind_first) {
+    const int k = behind_first + 1;
     const Columns& part = parts[k];
     std::copy(part.cells.begin(), part.cells.end(), out.cells.begin() + cells[k]);
     std::copy(part.lines.begin(), part.lines.end(), out.lines.begin() + tokens[k]);
@@ -270,11 +271,12 @@ inline Columns parse_columns(std::string_view text, std::string_view name,
     known.n_columns = first.out.n_columns;
     known.data_line = first.out.data_line;
   }
+  const size_t n_lines_of_all = parts.back().first_line - options.first_line + parts.back().n_lines;
   std::vector<Columns> parsed(n);
   in_parallel(n, [&](int k) {
     const auto& [part, first_line, n_lines] = parts[k];
     ColumnParser parser(text.data(), name, known);
-    parser.reserve(n_lines + 1);
+    parser.reserve((k ? n_lines : n_lines_of_all) + 1);
     for_each_line(part, first_line, [&](size_t number, const char* p, const char* end) {
       parser.parse_line(number, p, end);
     });
