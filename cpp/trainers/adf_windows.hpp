@@ -88,9 +88,7 @@ class AdfWindows {
   bool closes() const { return t_ > 0 && t_ % q_ == 0; }
 
   // Whether a row was touched in a later window, by another thread.
-  bool is_ahead(uint32_t touched) const {
-    return touched > t_ && touched - window_begin_ >= q_;
-  }
+  bool is_ahead(uint32_t touched) const { return touched > t_ && touched - window_begin_ >= q_; }
 
   // Brings a row that update `touched` was the last to touch to the start of update t.
   [[gnu::always_inline]] inline void catch_up(AdfRow& row, uint32_t touched) const {
