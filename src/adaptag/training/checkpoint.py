@@ -42,7 +42,7 @@ class Checkpoint:
         history: The finished passes.
         arrays: The state of the algorithm.
         data: A checksum of the training data.
-        threads: The number of threads.
+        threads: The number of threads; None means the default.
         parallel: How they train, ``deterministic`` or ``lock-free``.
         best: The best pass so far, if there is development data.
         best_weights: The weights of that pass.
@@ -54,7 +54,7 @@ class Checkpoint:
     history: list[PassReport]
     arrays: Mapping[str, NDArray[Any]] = field(repr=False)
     data: int
-    threads: int = 1
+    threads: int | None = None
     parallel: str = "deterministic"
     best: int = 0
     best_weights: NDArray[np.float32] | None = field(default=None, repr=False)
@@ -108,7 +108,7 @@ class Checkpoint:
                 [PassReport(**report) for report in header["history"]],
                 {name: array for name, array in tensors.items() if name != BEST},
                 int(header["data"]),
-                int(header["threads"]),
+                None if header["threads"] is None else int(header["threads"]),
                 str(header["parallel"]),
                 int(header["best"]),
                 tensors.get(BEST),

@@ -135,7 +135,8 @@ class TrainingJob(Generic[M]):
             run.batch() if not run.algorithm.online else run.online()
         self.result = run.result
         # What a checkpoint decides is recorded as it was, not as it was set for the last passes.
-        given = {name: v for name, v in run.settings.record().items() if name not in RESULTS}
+        given = {name: v for name, v in self.settings.record().items() if name not in RESULTS}
+        given |= {"threads": run.settings.threads, "parallel": run.settings.parallel}
         record = {**self.record, "training_settings": given, **self.result.record()}
         return self.build(self.result.weights, record)
 
@@ -207,7 +208,7 @@ class _Run:
             self.result.history,
             trainer.arrays(),
             checksum(self.examples),
-            self.settings.threads or 1,
+            self.settings.threads,
             self.settings.parallel,
             self.result.best,
             self.best_weights,
