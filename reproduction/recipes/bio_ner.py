@@ -195,7 +195,7 @@ and ends of the word (preset `bio-ner`). The score is the F of entities.""",
             seeds=3,
             text="""\
 Every feature has edge weights. L-BFGS takes six steps of memory, as in the paper, is run as `owlqn`
-without L1, the same method in half the memory, and has the σ of SGD. It was stopped long before its
+without L1, which is the same method, and has the σ of SGD. It was stopped long before its
 end, where the paper let it run for 400 iterations: what it shows is how far it comes in the time.
 Sun et al. have their parts of speech from the GENIA tagger, which was made on the very abstracts;
 our features have the spelling of the word in addition to orthography, which may be why all methods
