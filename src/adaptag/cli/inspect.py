@@ -86,7 +86,7 @@ def _summary(console: Console, model: Model, path: Path) -> None:
         "features": f"{model.index.n_predicates:,}: {node:,} node, {both:,} both, {edge:,} edge",
         "weights": f"{model.n_weights:,}",
         "columns": model.index.n_columns,
-        "label scheme": model.label_scheme,
+        "label scheme": _scheme(model),
         **origin,
         "settings": {
             key: value
@@ -105,6 +105,14 @@ def _summary(console: Console, model: Model, path: Path) -> None:
     for key, value in facts.items():
         grid.add_row(Text(key.replace("_", " "), style="bold"), Text(_plain(value)))
     console.print(grid)
+
+
+def _scheme(model: Model) -> str | None:
+    """The scheme of the labels, and the one that was trained with."""
+    if model.training_scheme is None:
+        return model.label_scheme
+    states = f"{len(model.states)} labels: {', '.join(model.states)}"
+    return f"{model.label_scheme}, trained with {model.training_scheme}, {states}"
 
 
 def _plain(value: object) -> str:
@@ -128,7 +136,7 @@ def _features(console: Console, model: Model, top: int) -> None:
     named = model.index.name
     if len(weights) == 0:
         return
-    for y, label in enumerate(model.labels[:MOST_LABELS]):
+    for y, label in enumerate(model.states[:MOST_LABELS]):
         column = weights[:, y]
         order = column.argsort()
         best, worst = order[::-1][:count], order[:count]
@@ -138,8 +146,8 @@ def _features(console: Console, model: Model, top: int) -> None:
             Text("\n".join(f"{column[p]:+6.2f} {named(p)}" for p in worst if column[p] < 0)),
             end_section=True,
         )
-    if len(model.labels) > MOST_LABELS:
-        table.caption = f"{len(model.labels) - MOST_LABELS} more labels are not shown"
+    if len(model.states) > MOST_LABELS:
+        table.caption = f"{len(model.states) - MOST_LABELS} more labels are not shown"
     console.print(table)
 
 
@@ -158,10 +166,10 @@ def _transitions(console: Console, model: Model, top: int) -> None:
     table.add_column("likely")
     table.add_column("unlikely")
     order = matrix.ravel().argsort()
-    n = len(model.labels)
+    n = len(model.states)
 
     def named(flat: int) -> str:
-        return f"{matrix.ravel()[flat]:+6.2f} {model.labels[flat // n]} → {model.labels[flat % n]}"
+        return f"{matrix.ravel()[flat]:+6.2f} {model.states[flat // n]} → {model.states[flat % n]}"
 
     count = min(2 * top, matrix.size)
     for best, worst in zip(order[::-1][:count], order[:count], strict=True):
