@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.data import corpus_of
+from adaptag.corpus.label_files import convert_sequences
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model
 from adaptag.decoding.tagging_job import tagging_job
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     Format = ColumnFormat | str | None
     Labels = Iterable[Sequence[str | None]]
 
-__all__ = ["encode", "evaluate", "evaluate_file", "read", "train"]
+__all__ = ["convert_labels", "encode", "evaluate", "evaluate_file", "read", "train"]
 
 
 @with_options(FeatureSettings, TaggingSettings, parameters=True)
@@ -162,6 +163,24 @@ def read(path: Source, format: Format = None) -> Corpus:  # noqa: A002
     """Read a corpus: a column file, or with ``format="attributes"`` a CRFsuite file."""
     corpus: Corpus = corpus_of(path, format=format)
     return corpus
+
+
+def convert_labels(
+    labels: Sequence[Sequence[str]], to: str, *, source: str = AUTO
+) -> list[list[str]]:
+    """Write the labels of sentences in another scheme: the same chunks, other labels.
+
+    Args:
+        labels: The labels of each sentence.
+        to: The scheme: ``iob1``, ``iob2``, ``ioe2`` or ``bioes``.
+        source: The scheme that the labels must follow; ``auto`` reads any labels as conlleval does.
+
+    Examples:
+        >>> import adaptag
+        >>> adaptag.convert_labels([["B-NP", "I-NP", "B-NP", "O"]], "bioes")
+        [['B-NP', 'E-NP', 'S-NP', 'O']]
+    """
+    return convert_sequences(labels, to, source)
 
 
 def evaluate(

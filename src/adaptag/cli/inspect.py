@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from adaptag.corpus.settings import AS_IS
 from adaptag.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def _summary(console: Console, model: Model, path: Path) -> None:
         "settings": {
             key: value
             for key, value in settings.items()
-            if key not in origin and value not in (None, False)
+            if key not in origin and value not in (None, False, AS_IS)
         },
     }
     if isinstance(passes, list) and passes and isinstance(passes[-1], dict):

@@ -11,6 +11,7 @@ from adaptag.cli.algorithms import algorithms
 from adaptag.cli.arguments import for_typer
 from adaptag.cli.compact import compact
 from adaptag.cli.compare import compare, compare_command
+from adaptag.cli.convert_labels import convert_labels
 from adaptag.cli.demo import demo
 from adaptag.cli.encode import encode
 from adaptag.cli.evaluate import evaluate
@@ -43,6 +44,7 @@ COMMANDS = (
     inspect,
     compact,
     encode,
+    convert_labels,
     algorithms,
     demo,
 )
