@@ -236,7 +236,7 @@ class StreamTrainer(StreamSettings):
                 return self._origin
             raise NotTrainedError("the stream has not begun: there is no model yet")
         index = self._index.snapshot()
-        layout = core.Layout(len(self._labels), *index.n_of_kind)
+        layout = core.Layout(len(self._states), *index.n_of_kind)
         weights = remap_weights(self._trainer.current_weights(), self._layout, layout)
         if not np.isfinite(weights).all():
             raise divergence(self._algorithm.name, self._parameters, "a weight is not finite")

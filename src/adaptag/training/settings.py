@@ -150,6 +150,7 @@ class LabelSettings(Settings):
         "auto: the scheme of the training data or bioes, by a short training with each on four "
         "fifths of the data.",
         f"{AS_IS} | {AUTO} | {' | '.join(SCHEMES)}",
+        search=(AS_IS, "bioes"),
     )
     output_scheme: str = setting(
         AS_IS,
