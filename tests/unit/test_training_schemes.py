@@ -342,8 +342,13 @@ def test_a_stream_with_another_output_scheme():
     stream = list(zip(SENTENCES, labels_in("iob2"), strict=True)) * 20
     trainer = adaptag.StreamTrainer("general", scheme="bioes", output_scheme="ioe2", pass_size=40)
     trainer.run(iter(stream), part=3)
+    assert trainer.progress.recent.accuracy == 100
     trained = trainer.model()
     assert trained.tag_all(SENTENCES) == labels_in("ioe2")
+    continued = adaptag.StreamTrainer(trained)  # on any scheme
+    continued.run(iter(zip(SENTENCES, labels_in("bioes"), strict=True)), part=3)
+    assert continued.progress.score.accuracy == 100
+    assert continued.model().labels == trained.labels
     assert trained.evaluate(SENTENCES, labels_in("iob2")).accuracy == 100
     with pytest.raises(ParameterError, match="output_scheme needs a scheme"):
         adaptag.StreamTrainer(output_scheme="ioe2")

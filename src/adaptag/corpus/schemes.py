@@ -272,11 +272,13 @@ class TrainingLabels:
             label of a chunk of one token, so that every sentence has a labelling that follows the
             rules. Where some labels are not known, all labels of the scheme.
         legal: The transitions that are possible, uint8 ``[Y + 1, Y + 1]``: those of the scheme.
+        scheme: The scheme.
     """
 
     ids: NDArray[np.int32]
     names: tuple[str, ...]
     legal: NDArray[np.uint8]
+    scheme: str
 
     @classmethod
     def of(
@@ -306,7 +308,7 @@ class TrainingLabels:
         numbers = np.append(np.cumsum(kept) - 1, NO_LABEL).astype(np.int32)
         labels = tuple(name for name, keep in zip(conversion.outputs, kept, strict=True) if keep)
         legal = ChunkScheme(labels, chunked=True).legal(scheme).astype(np.uint8)
-        return cls(numbers[codes], labels, legal)
+        return cls(numbers[codes], labels, legal, scheme)
 
 
 def followed_scheme(

@@ -78,7 +78,8 @@ def tagging_job(
     if settings.scheme == AUTO:
         scheme = AS_IS
         if start is None:
-            scheme, record["scheme_scores"] = _choose_scheme(dataset, settings, callbacks)
+            scheme, scores = _choose_scheme(dataset, settings, callbacks)
+            record |= {"scheme_scores": scores} if scores else {}
         settings = replace(settings, scheme=scheme)
     labels = _labels(dataset, settings, start)
     metric = metric_of(settings.metric, dataset.label_names)
@@ -222,10 +223,11 @@ def _choose_scheme(
             f"with each, and the score on the other {n - cut:,}"
         )
     scores: dict[str, float] = {}
+    short = replace(settings, passes=min(PASSES, settings.passes or PASSES), verbose=False)
+    if settings.output_scheme == AS_IS:  # the scheme of a part may seem to be another one
+        short = replace(short, output_scheme=own)
     for scheme in (own, BEST):
-        short = replace(
-            settings, scheme=scheme, passes=min(PASSES, settings.passes or PASSES), verbose=False
-        )
+        short = replace(short, scheme=scheme)
         if not settings.chosen.online:
             short = replace(short, algorithm=DEFAULT, parameters=None)
         job = tagging_job(train, short)

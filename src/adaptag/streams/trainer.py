@@ -13,7 +13,7 @@ from adaptag._native import core
 from adaptag.corpus.chunks import ChunkScheme, LabelScheme
 from adaptag.corpus.data import corpus_of
 from adaptag.corpus.labels import check_transitions, known_sentences
-from adaptag.corpus.schemes import TrainingLabels
+from adaptag.corpus.schemes import LabelConversion, TrainingLabels
 from adaptag.corpus.settings import AS_IS
 from adaptag.corpus.transitions import converted_transitions, scheme_transitions
 from adaptag.dataset.encoded import Examples
@@ -219,11 +219,11 @@ class StreamTrainer(StreamSettings):
         self._make_trainer(part)
         assert self._trainer is not None
         *_, best = self._trainer.run_on(part)
-        output = self._output()
-        if output is None:
+        if converted is None:
             return self._count(part, ids, best, self._labels)
-        written = output.conversion.apply(best, corpus.sentences)
-        return self._count(part, ids, written, output.labels)
+        own = scheme.name(self._labels) or converted.scheme  # that of the gold labels
+        written = LabelConversion.of(states, own, self._labels, legal=legal)
+        return self._count(part, ids, written.apply(best, corpus.sentences), written.outputs)
 
     def model(self) -> Model:
         """The model as it is now, with what is needed to continue from it later."""
@@ -345,7 +345,9 @@ class StreamTrainer(StreamSettings):
             return None
         own = self._label_scheme(self._labels, self._scheme) or self._training_scheme
         scheme, known = own, self._labels
-        if self._origin is None and self.output_scheme not in (AS_IS, own):
+        if self._origin is not None and self._origin.output is not None:
+            known = self._origin.labels
+        elif self.output_scheme not in (AS_IS, own):
             scheme, known = self.output_scheme, ()
         return SchemeOutput.of(self._states, self._training_scheme, self._legal, scheme, known)
 
