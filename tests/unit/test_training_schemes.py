@@ -413,6 +413,7 @@ def test_files_and_compact_models(tmp_path, own):
         (["configuration", "labels", "rewritten"], lambda _: "yes"),
         (["legal"], lambda _: None),
         (["legal"], np.ones_like),
+        (["legal"], np.zeros_like),
         (["legal"], lambda legal: legal[:-1]),
     ],
 )

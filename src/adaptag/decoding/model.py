@@ -213,6 +213,8 @@ class Model(LinearChain[FeatureIndex]):
             legal = ChunkScheme(self.states).legal(self.output.scheme)
             if self.output.labels != self.labels or (self.output.legal > legal).any():
                 raise ValueError("the labels do not fit those that were trained")
+            if not len(self.output.parts.label_of):
+                raise ValueError("no sequence of labels is possible")
 
     @property
     def metric(self) -> str:
