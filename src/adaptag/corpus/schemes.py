@@ -25,7 +25,6 @@ MOST_REWRITTEN = 0.02  # of the labels of chunks, where they follow a scheme wit
 CONTINUES, STARTS, SPLITS = 0, 1, 2  # it splits where a chunk of the same type ends right before
 STAYS, ENDS = 0, 1
 UNKNOWN_BEFORE, UNKNOWN_AFTER = 3, 2  # the neighbour's label is not known
-CONTEXTS = [(before, after) for before in range(4) for after in range(3)]
 # The contexts that a scheme tells apart, by the code of each context.
 BEFORE = {
     "iob1": (CONTINUES, CONTINUES, SPLITS),
@@ -124,10 +123,8 @@ class LabelConversion:
                 table[label] = names.number(name)
                 continue
             kind = chunks.types[chunks.type_of[label]]
-            befores = np.unique(before[possible[:, label], label])
-            afters = np.unique(after[label, possible[label]])
-            for b in befores.tolist():
-                for a in afters.tolist():
+            for b in sorted(set(before[possible[:, label], label].tolist())):
+                for a in sorted(set(after[label, possible[label]].tolist())):
                     table[label, b, a] = names.find(role_in(scheme, b, a), kind)
         _fill_unknown(table, before[:y, :y], after[:y, :y], possible[:y, :y])
         return cls(
@@ -169,14 +166,11 @@ class LabelConversion:
         """
         y = len(self.labels)
         possible = legal.astype(bool)
-        parts = [
-            (label, before, after)
-            for label in range(y)
-            for before, after in CONTEXTS
-            if (possible[:, label] & (self.before[:, label] == before)).any()
-            and (possible[label] & (self.after[label] == after)).any()
-        ]
-        label, before, after = np.array([*parts, (y, 0, 0)], np.int32).T
+        befores = [(possible & (self.before == code)).any(axis=0)[:y] for code in range(4)]
+        afters = [(possible & (self.after == code)).any(axis=1)[:y] for code in range(3)]
+        occurring = np.stack(befores, axis=1)[:, :, None] & np.stack(afters, axis=1)[:, None]
+        parts = np.argwhere(occurring)  # [R, 3]: label, before, after
+        label, before, after = np.append(parts, [(y, 0, 0)], axis=0).astype(np.int32).T
         between = np.ix_(label, label)
         allowed = possible[between]
         allowed[:-1] &= (self.after[between] == after[:, None])[:-1]
@@ -246,20 +240,20 @@ def _fill_unknown(
         possible: The transitions that may occur, ``[Y, Y]``.
     """
     for label in range(len(table)):
-        befores = np.unique(before[possible[:, label], label])
-        afters = np.unique(after[label, possible[label]])
+        befores = sorted(set(before[possible[:, label], label].tolist()))
+        afters = sorted(set(after[label, possible[label]].tolist()))
+        rows = table[label].tolist()
         for b in range(3):
-            table[label, b, UNKNOWN_AFTER] = _common(table[label, b, afters])
+            table[label, b, UNKNOWN_AFTER] = _common({rows[b][a] for a in afters})
         for a in range(2):
-            table[label, UNKNOWN_BEFORE, a] = _common(table[label, befores, a])
-        both = table[label][np.ix_(befores, afters)]
-        table[label, UNKNOWN_BEFORE, UNKNOWN_AFTER] = _common(both.ravel())
+            table[label, UNKNOWN_BEFORE, a] = _common({rows[b][a] for b in befores})
+        both = {rows[b][a] for b in befores for a in afters}
+        table[label, UNKNOWN_BEFORE, UNKNOWN_AFTER] = _common(both)
 
 
-def _common(values: NDArray[np.int32]) -> int:
+def _common(values: set[int]) -> int:
     """The one value that there is, or −1."""
-    distinct = np.unique(values)
-    return int(distinct[0]) if len(distinct) == 1 else NO_LABEL
+    return next(iter(values)) if len(values) == 1 else NO_LABEL
 
 
 @dataclass(frozen=True, eq=False)
