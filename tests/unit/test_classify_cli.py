@@ -207,7 +207,7 @@ def test_a_failure_leaves_the_old_output(cli, saved):
 
 
 def test_document_models_are_ordinary_models(saved):
-    code = "from adaptag.cli.main import run; run()"
+    code = "from adaptag.cli.program import run; run()"
     done = subprocess.run(
         [sys.executable, "-c", code, "inspect", saved], capture_output=True, timeout=60
     )

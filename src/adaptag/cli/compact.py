@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption
 from adaptag.cli.output import say
 
@@ -18,19 +17,17 @@ __all__ = ["compact"]
 
 def compact(
     model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="The model: tagger, segmenter or classifier.")
+        Path, argument(metavar="MODEL", help="The model: tagger, segmenter or classifier.")
     ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The small model file to write.")],
+    output: Annotated[Path, option("--output", "-o", help="The small model file to write.")],
     within: Annotated[
         float | None,
-        typer.Option(min=0, help="Prune as long as no more of the score on --dev is lost."),
+        option(min=0, help="Prune as long as no more of the score on --dev is lost."),
     ] = None,
-    dev: Annotated[
-        Path | None, typer.Option(help="Labelled data to score on, as in training.")
-    ] = None,
+    dev: Annotated[Path | None, option(help="Labelled data to score on, as in training.")] = None,
     prune: Annotated[
         float | None,
-        typer.Option(
+        option(
             min=0,
             help="Prune weights below this size, those of frequent features below a smaller one; "
             "0: only zeros.",
@@ -39,12 +36,12 @@ def compact(
     ] = None,
     weights: Annotated[
         str,
-        typer.Option(
+        option(
             help="How weights are stored: int8, float16 or float32; of a segmenter int8 or int16."
         ),
     ] = "int8",
     names: Annotated[
-        bool, typer.Option("--names/--no-names", help="Keep the names of features, for inspect.")
+        bool, option("--names/--no-names", help="Keep the names of features, for inspect.")
     ] = True,
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",

@@ -6,8 +6,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
+from adaptag.cli.arguments import argument, option
 from adaptag.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -21,18 +20,18 @@ MOST_LABELS = 30
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.")],
-    top: Annotated[int, typer.Option(min=1, help="Number of features for each label.")] = 5,
-    verify: Annotated[bool, typer.Option("--verify", help="Check every byte first.")] = False,
+    model: Annotated[Path, argument(metavar="MODEL", help="The model file.")],
+    top: Annotated[int, option(min=1, help="Number of features for each label.")] = 5,
+    verify: Annotated[bool, option("--verify", help="Check every byte first.")] = False,
     explain: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="SENTENCE",
             help="Explain the labels of a sentence instead: tokens between spaces, the columns of "
             "a token between slashes: 'The/DT cat/NN'.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="With --explain: write JSON.")] = False,
+    as_json: Annotated[bool, option("--json", help="With --explain: write JSON.")] = False,
 ) -> None:
     """Show a model: where it comes from, its sizes, strongest features and transitions."""
     from rich.console import Console
@@ -46,7 +45,7 @@ def inspect(
     if explain is not None:
         explanation = loaded.explain(_tokens(explain, loaded.index.template.n_columns))
         if as_json:
-            typer.echo(json.dumps(explanation.to_dict(), ensure_ascii=False, indent=1))
+            print(json.dumps(explanation.to_dict(), ensure_ascii=False, indent=1))
         else:
             console.print(explanation.table(top))
         return

@@ -10,14 +10,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.table import Table
-
 from adaptag.errors import CorpusError
 from adaptag.evaluation.scores import Score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from rich.table import Table
 
 __all__ = ["SegmentationScore", "evaluate_segmentation", "segmentation_table"]
 
@@ -169,6 +168,9 @@ def _trace_back(trace: list[dict[int, int]], x: int, y: int) -> list[int]:
 
 def segmentation_table(score: SegmentationScore) -> Table:
     """The figures of a bakeoff, as a table for the terminal."""
+    from rich import box
+    from rich.table import Table
+
     caption = f"{score.gold:,} gold words, {score.predicted:,} predicted, {score.correct:,} right"
     result = Table(box=box.HORIZONTALS, caption=caption, caption_justify="left")
     for heading in ("precision", "recall", "F1", "OOV rate", "OOV recall", "IV recall"):
