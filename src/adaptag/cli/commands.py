@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Callable
 
-__all__ = ["COMMANDS", "GROUPS", "command_of"]
+__all__ = ["COMMANDS", "GROUPS", "TAKES", "command_of"]
 
 GROUPS = {
     "segment": "Word segmentation: train a segmenter, cut text, score it, find new words.",
@@ -34,6 +34,13 @@ COMMANDS = {
     ("classify", "train"): "classify.train",
     ("classify", "predict"): "classify.predict",
     ("classify", "evaluate"): "classify.evaluate",
+}
+TAKES = {  # the command that each kind of file is for
+    "model": "tag",
+    "segmenter": "segment cut",
+    "classifier": "classify predict",
+    "dataset": "train",
+    "checkpoint": "train --resume",
 }
 
 

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Callable
 from typing import TextIO
 
-from adaptag.errors import AdaptagError, CorpusWarning
+from adaptag.errors import AdaptagError, CorpusWarning, WrongKindError
 
 __all__ = ["run", "start"]
 
@@ -52,6 +52,15 @@ def _run_plain(command: Callable[[], None]) -> None:
         sys.exit(1)
 
 
+def _advice(error: AdaptagError) -> str:
+    """What to do about an error, where the command line has a word on it."""
+    from adaptag.cli.commands import TAKES
+
+    if isinstance(error, WrongKindError) and error.found in TAKES:
+        return f" (adaptag {TAKES[error.found]} takes a {error.found})"
+    return ""
+
+
 def start() -> None:
     """Run the program in a process of its own.
 
@@ -82,6 +91,6 @@ def run() -> bool:
             gc.enable()
             _run_plain(command)
     except AdaptagError as error:
-        sys.stderr.write(f"adaptag: {error}\n")
+        sys.stderr.write(f"adaptag: {error}{_advice(error)}\n")
         sys.exit(2)
     return command is not None

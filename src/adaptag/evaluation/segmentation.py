@@ -36,6 +36,16 @@ class SegmentationScore(Score):
     oov_correct: int = 0
 
     @property
+    def metric(self) -> str:
+        """What ``score`` is."""
+        return "F1"
+
+    @property
+    def score(self) -> float:
+        """The one number to compare by."""
+        return self.f1
+
+    @property
     def oov_rate(self) -> float:
         """The percentage of the gold words that are OOV."""
         return Score(self.oov, self.oov, self.gold).recall

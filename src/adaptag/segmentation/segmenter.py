@@ -114,11 +114,11 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
             callbacks: Objects that are notified of the progress and can stop training.
         """
         job = segmentation_job(
-            corpus_of(X, y, task=SEGMENTATION),
+            self.read(X, y),
             SegmenterSettings.taken_from(self),
             CharacterFeatures.taken_from(self),
             TrainingSettings.taken_from(self),
-            dev=None if dev is None else corpus_of(dev, task=SEGMENTATION),
+            dev=None if dev is None else self.read(dev),
         )
         job.callbacks = callbacks
         self._set_model(job.run())
@@ -134,7 +134,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
             X: As for ``fit``.
             y: As for ``fit``.
         """
-        corpus = corpus_of(X, y, task=SEGMENTATION)
+        corpus = self.read(X, y)
         settings = TrainingSettings.taken_from(self)
         model: Chain | SegmentPredictor | None = self.__dict__.get("model_")
         if isinstance(model, SegmentPredictor):
@@ -264,11 +264,18 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         """Find words that the training data does not have; see ``new_words.detect``."""
         return detect(self, list(texts), threshold=threshold, rounds=rounds)
 
+    def read(
+        self, data: Segmented, words: Iterable[Sequence[str]] | None = None
+    ) -> SegmentedCorpus:
+        """Read segmented text, to score on it several times; the arguments are those of ``fit``."""
+        corpus: SegmentedCorpus = corpus_of(data, words, task=SEGMENTATION)
+        return corpus
+
     def evaluate(
         self, data: Segmented, words: Iterable[Sequence[str]] | None = None
     ) -> SegmentationScore:
         """Cut segmented text anew, and score the words; the arguments are those of ``fit``."""
-        corpus: SegmentedCorpus = corpus_of(data, words, task=SEGMENTATION)
+        corpus = self.read(data, words)
         return evaluate_segmentation(corpus.words(), self.cut_all(corpus.texts()), self._knows)
 
     def marks(
@@ -391,7 +398,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
             raise ParameterError(
                 "the segmenter is compact already; make another one from the full segmenter"
             )
-        corpus = None if dev is None else corpus_of(dev, task=SEGMENTATION)
+        corpus = None if dev is None else self.read(dev)
 
         def segmenter(predictor: SegmentPredictor) -> Segmenter:
             small = Segmenter.from_model(predictor, **predictor.settings.record())
