@@ -19,9 +19,10 @@ from adaptag.corpus.settings import TAG_SETS
 from adaptag.errors import CorpusError, FileError, ModelError, NotTrainedError, ParameterError
 from adaptag.features.characters import CharacterIndex
 from adaptag.model.linear_chain import LinearChain
+from adaptag.segmentation.cutter import Word
 from adaptag.segmentation.dictionary import FORCE, WEIGHTS, UserDictionary
 from adaptag.segmentation.new_words import WEIGHT, may_be_new
-from adaptag.segmentation.segmenter import Segmenter, Word
+from adaptag.segmentation.segmenter import Segmenter
 from adaptag.storage.tensors import tensors_from_buffer, write_tensors
 from tests.reference import crf
 from tests.reference import segmentation as oracle
