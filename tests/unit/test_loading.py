@@ -13,6 +13,7 @@ from adaptag.decoding.model import Model
 from adaptag.errors import MissingFileError, ModelError, WrongKindError
 from adaptag.loading import chain_of
 from adaptag.segmentation.segmenter import Segmenter
+from tests.reference import segmentation as oracle
 
 SENTENCES = [["the", "cat", "sat"], ["a", "dog", "ran"]] * 4
 LABELS = [["D", "N", "V"]] * 8
@@ -139,7 +140,11 @@ def test_patterns_of_a_compact_segmenter_are_counted(folder):
     predictor = chain_of(adaptag.load(folder / "segmenter-small"))
     one, two, more = predictor.n_of_length
     assert one == len({c for words in WORDS for word in words for c in word}) + 1  # and outside
+    slow = oracle.Predictor(predictor.tensors, predictor.numbers["outside"], "bie")
+    lengths = [len(pattern) for pattern in slow.patterns]
+    assert (two, more) == (lengths.count(2), len(lengths) - lengths.count(2))
     assert two > 0
+    assert more > 0
     assert one + two + more == predictor.n_predicates
 
 
