@@ -3,6 +3,8 @@
 #pragma once
 
 #include <array>
+#include <bit>
+#include <utility>
 
 #include "feature_index.hpp"
 #include "memory.hpp"
@@ -70,29 +72,55 @@ class FrequencyOrder {
 };
 
 // A table that finds each of these hashes by its position. It is filled part by part, always in the
-// same parts; what does not fit into its part is stored behind it at the end.
+// same parts, which fit the cache; what does not fit into its part is stored behind it at the end.
 inline LargeVector<uint64_t> slots_of(std::span<const uint64_t> hashes, int n_threads) {
+  struct Entry {
+    uint64_t hash;
+    uint32_t number;
+  };
   LargeVector<uint64_t> slots(Slots::capacity_for(hashes.size()));
   const size_t n_parts = std::clamp<size_t>(slots.size() / 4096, 1, 64);
   const size_t part_size = slots.size() / n_parts;
+  const auto part_bits = unsigned(std::countr_zero(part_size));
   const Slots table{slots};
-  std::vector<std::vector<uint32_t>> left(n_parts);
+  // The entries by part, and of each part by number: first how many each thread's range of numbers
+  // has, then where the next of them goes.
+  LargeVector<Entry> entries(hashes.size());
+  std::vector<std::vector<size_t>> next(n_threads, std::vector<size_t>(n_parts));
+  std::vector<size_t> begins;
+  for_ranges(hashes.size(), n_threads, [&](int k, size_t begin, size_t end) {
+    std::vector<size_t> counts(n_parts);
+    for (size_t id = begin; id < end; ++id) ++counts[table.home(hashes[id]) >> part_bits];
+    next[k] = counts;
+  });
+  size_t total = 0;
+  for (size_t part = 0; part < n_parts; ++part) {
+    begins.push_back(total);
+    for (auto& thread : next) total += std::exchange(thread[part], total);
+  }
+  begins.push_back(total);
+  for_ranges(hashes.size(), n_threads, [&](int k, size_t begin, size_t end) {
+    std::vector<size_t> to = next[k];
+    for (size_t id = begin; id < end; ++id)
+      entries[to[table.home(hashes[id]) >> part_bits]++] = {hashes[id], uint32_t(id)};
+  });
+  std::vector<std::vector<Entry>> left(n_parts);
   for_ranges(n_parts, n_threads, [&](int, size_t first, size_t last) {
-    const size_t begin = first * part_size, end = last * part_size;
-    std::fill(slots.begin() + begin, slots.begin() + end, 0);
-    for (uint32_t k = 0; k < hashes.size(); ++k) {
-      size_t i = table.home(hashes[k]);
-      if (i < begin || i >= end) continue;
-      const size_t part = i / part_size, part_end = (part + 1) * part_size;
-      while (i < part_end && slots[i] != 0) ++i;
-      if (i < part_end)
-        slots[i] = Slots::make(hashes[k], k);
-      else
-        left[part].push_back(k);
+    for (size_t part = first; part < last; ++part) {
+      const size_t end = (part + 1) * part_size;
+      std::fill(slots.begin() + part * part_size, slots.begin() + end, 0);
+      for (size_t k = begins[part]; k < begins[part + 1]; ++k) {
+        size_t i = table.home(entries[k].hash);
+        while (i < end && slots[i] != 0) ++i;
+        if (i < end)
+          slots[i] = Slots::make(entries[k].hash, entries[k].number);
+        else
+          left[part].push_back(entries[k]);
+      }
     }
   });
-  for (const auto& numbers : left)
-    for (const uint32_t k : numbers) insert(slots, hashes[k], k);
+  for (const auto& of_part : left)
+    for (const auto& [hash, number] : of_part) insert(slots, hash, number);
   return slots;
 }
 

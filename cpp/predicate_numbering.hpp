@@ -23,7 +23,7 @@ class alignas(128) PredicateNumbering {
   void reserve(size_t n_occurrences) {
     if (!kinds.empty()) return;
     const size_t n = n_occurrences / 8;
-    const size_t expected = std::min(std::bit_ceil(n + 1), size_t{1} << 22);
+    const size_t expected = std::min(std::bit_ceil(n + 1), size_t{1} << 20);
     if (expected > table_.size()) table_.assign(expected, {});
     reserve_numbers(n);
   }

@@ -126,7 +126,7 @@ nb::tuple number_labels(In<uint8_t> text, In<uint32_t, 3> cells, int column,
                         std::vector<std::string> known, int threads) {
   const CellView cell = column_view(text, cells, column);
   Vocabulary names;
-  std::vector<int32_t> ids(cells.shape(0));
+  LargeVector<int32_t> ids(cells.shape(0));
   {
     nb::gil_scoped_release release;
     for (const std::string& name : known) names.intern(name);
@@ -185,8 +185,7 @@ nb::bytes write_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sen
     char number[32];
     for (size_t i = 0; i + 1 < sentences.size(); ++i) {
       for (int64_t t = sentences.data()[i]; t < sentences.data()[i + 1]; ++t) {
-        const std::string_view first = cell(t, 0), last = cell(t, int(cell.n_columns()) - 1);
-        const std::string_view line(first.data(), last.data() + last.size() - first.data());
+        const std::string_view line = cell.between(t, 0, int(cell.n_columns()) - 1);
         const char separator = cell.n_columns() > 1 && line.find('\t') == line.npos ? ' ' : '\t';
         out.append(line);
         if (numbers) {
