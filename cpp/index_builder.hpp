@@ -159,6 +159,7 @@ class IndexBuilder {
                   NPredicates&& n_predicates, NumberTokens&& number_tokens, Encode&& encode) {
     if (limit_ < no_limit) n = 1;
     n_threads_ = n;
+    predicates_.complete_table(n);
     const size_t N = sentences.size() - 1, earlier = data.n_tokens();
     const std::vector<size_t> bounds = sentence_ranges(sentences, n);
     std::vector<size_t> begins{data.predicates.size()};  // of the ranges, in data.predicates
@@ -177,7 +178,7 @@ class IndexBuilder {
     };
     if (n == 1) {
       Tokens tokens;
-      predicates_.reserve(begins[1] - begins[0]);
+      predicates_.reserve(begins[1] - begins[0], 0);
       PartWriter writer(data, earlier, begins[0]);
       for (size_t i = 0; i < N; ++i) {
         tokens.clear();
@@ -205,7 +206,7 @@ class IndexBuilder {
       if (k)
         for (uint32_t& id : tokens[k]) id = token_numbers[k][id];
       PredicateNumbering& numbering = k ? numberings[k - 1] : predicates_;
-      numbering.reserve(k ? begins[k + 1] - begins[k] : begins[n] - begins[0]);
+      numbering.reserve(begins[k + 1] - begins[k], k ? 0 : begins[n] - begins[1]);
       PartWriter writer(data, earlier + size_t(sentences[bounds[k]]), begins[k]);
       encode_range(numbering, bounds[k], bounds[k + 1], tokens[k].data(), writer);
     });

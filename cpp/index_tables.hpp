@@ -3,7 +3,6 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <utility>
 
 #include "feature_index.hpp"
@@ -72,55 +71,36 @@ class FrequencyOrder {
 };
 
 // A table that finds each of these hashes by its position. It is filled part by part, always in the
-// same parts, which fit the cache; what does not fit into its part is stored behind it at the end.
+// same parts; what does not fit into its part is stored behind it at the end.
 inline LargeVector<uint64_t> slots_of(std::span<const uint64_t> hashes, int n_threads) {
-  struct Entry {
-    uint64_t hash;
-    uint32_t number;
-  };
   LargeVector<uint64_t> slots(Slots::capacity_for(hashes.size()));
   const size_t n_parts = std::clamp<size_t>(slots.size() / 4096, 1, 64);
   const size_t part_size = slots.size() / n_parts;
-  const auto part_bits = unsigned(std::countr_zero(part_size));
   const Slots table{slots};
-  // The entries by part, and of each part by number: first how many each thread's range of numbers
-  // has, then where the next of them goes.
-  LargeVector<Entry> entries(hashes.size());
-  std::vector<std::vector<size_t>> next(n_threads, std::vector<size_t>(n_parts));
-  std::vector<size_t> begins;
-  for_ranges(hashes.size(), n_threads, [&](int k, size_t begin, size_t end) {
-    std::vector<size_t> counts(n_parts);
-    for (size_t id = begin; id < end; ++id) ++counts[table.home(hashes[id]) >> part_bits];
-    next[k] = counts;
-  });
-  size_t total = 0;
-  for (size_t part = 0; part < n_parts; ++part) {
-    begins.push_back(total);
-    for (auto& thread : next) total += std::exchange(thread[part], total);
-  }
-  begins.push_back(total);
-  for_ranges(hashes.size(), n_threads, [&](int k, size_t begin, size_t end) {
-    std::vector<size_t> to = next[k];
-    for (size_t id = begin; id < end; ++id)
-      entries[to[table.home(hashes[id]) >> part_bits]++] = {hashes[id], uint32_t(id)};
-  });
-  std::vector<std::vector<Entry>> left(n_parts);
+  std::vector<std::vector<uint32_t>> left(n_parts);
   for_ranges(n_parts, n_threads, [&](int, size_t first, size_t last) {
-    for (size_t part = first; part < last; ++part) {
-      const size_t end = (part + 1) * part_size;
-      std::fill(slots.begin() + part * part_size, slots.begin() + end, 0);
-      for (size_t k = begins[part]; k < begins[part + 1]; ++k) {
-        size_t i = table.home(entries[k].hash);
-        while (i < end && slots[i] != 0) ++i;
-        if (i < end)
-          slots[i] = Slots::make(entries[k].hash, entries[k].number);
+    const size_t begin = first * part_size, size = (last - first) * part_size;
+    std::fill_n(slots.begin() + begin, size, 0);
+    std::array<uint32_t, 1024> own;  // those of the next hashes that belong to this thread's parts
+    for (size_t k = 0; k < hashes.size();) {
+      size_t n = 0;  // without branches, which would be mispredicted
+      for (const size_t end = std::min(k + own.size(), hashes.size()); k < end; ++k) {
+        own[n] = uint32_t(k);
+        n += table.home(hashes[k]) - begin < size;
+      }
+      for (size_t j = 0; j < n; ++j) {
+        size_t i = table.home(hashes[own[j]]);
+        const size_t part = i / part_size, part_end = (part + 1) * part_size;
+        while (i < part_end && slots[i] != 0) ++i;
+        if (i < part_end)
+          slots[i] = Slots::make(hashes[own[j]], own[j]);
         else
-          left[part].push_back(entries[k]);
+          left[part].push_back(own[j]);
       }
     }
   });
-  for (const auto& of_part : left)
-    for (const auto& [hash, number] : of_part) insert(slots, hash, number);
+  for (const auto& numbers : left)
+    for (const uint32_t k : numbers) insert(slots, hashes[k], k);
   return slots;
 }
 
