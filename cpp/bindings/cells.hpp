@@ -50,6 +50,9 @@ struct PackedTokens {
   std::vector<int64_t> sentences{0};
   size_t n_columns = 0;
 
+  // Begins anew, in the same memory, behind n_earlier sentences whose tokens have `columns`
+  // columns, or 0: not yet known.
+  void begin(size_t n_earlier, size_t columns);
   void add_sentence(nb::handle sentence);
   void add_sentences(nb::handle sentences);
 
@@ -64,6 +67,7 @@ struct PackedTokens {
   std::string place() const;  // of the token that is added, for messages
 
   int64_t n_tokens_ = 0;
+  size_t n_earlier_ = 0;
 };
 
 }  // namespace adaptag

@@ -14,8 +14,17 @@ using namespace nb::literals;
 namespace adaptag {
 
 std::string PackedTokens::place() const {
-  return "sentence " + std::to_string(sentences.size()) + ", token " +
+  return "sentence " + std::to_string(n_earlier_ + sentences.size()) + ", token " +
          std::to_string(n_tokens_ - sentences.back() + 1);
+}
+
+void PackedTokens::begin(size_t n_earlier, size_t columns) {
+  text.clear();
+  cells.clear();
+  sentences.assign(1, 0);
+  n_columns = columns;
+  n_tokens_ = 0;
+  n_earlier_ = n_earlier;
 }
 
 void PackedTokens::append_cell(nb::handle cell) {
@@ -46,8 +55,8 @@ size_t PackedTokens::append_token(nb::handle token) {
 
 void PackedTokens::add_sentence(nb::handle sentence) {
   if (!is_list_like(sentence))
-    throw InputError("sentence " + std::to_string(sentences.size()) + " is " + described(sentence) +
-                     "; allowed: a list of tokens" +
+    throw InputError("sentence " + std::to_string(n_earlier_ + sentences.size()) + " is " +
+                     described(sentence) + "; allowed: a list of tokens" +
                      (PyUnicode_Check(sentence.ptr()) ? ", e.g. the string's .split()" : ""));
   for_items(sentence, [&](nb::handle token) {
     const size_t n = append_token(token);
