@@ -45,7 +45,7 @@ class CellView {
 
 // Sentences of Python tokens as one text with cells, all tokens of equal width.
 struct PackedTokens {
-  std::vector<uint8_t> text;
+  LargeVector<uint8_t> text;
   std::vector<Span> cells;
   std::vector<int64_t> sentences{0};
   size_t n_columns = 0;

@@ -31,9 +31,10 @@ void PackedTokens::append_cell(nb::handle cell) {
   if (!PyUnicode_Check(cell.ptr()))
     throw InputError(place() + ": a column is " + described(cell) + "; allowed: a string");
   const std::string_view bytes = utf8(cell);
-  const auto begin = uint32_t(text.size());
-  text.insert(text.end(), bytes.begin(), bytes.end());
-  cells.push_back({begin, uint32_t(text.size())});
+  const size_t begin = text.size();
+  text.resize(begin + bytes.size());
+  std::memcpy(text.data() + begin, bytes.data(), bytes.size());
+  cells.push_back({uint32_t(begin), uint32_t(text.size())});
 }
 
 // Appends the cells of a token, which is a string or a sequence of strings; returns how many.
