@@ -70,7 +70,7 @@ class Trainer:
         self.weights = aligned_zeros(layout.n_weights)
         names = [algorithm.per_weight_state] if algorithm.per_weight_state else []
         self.per_weight_state = {name: aligned_zeros(layout.n_weights) for name in names}
-        self.row_state = np.zeros(layout.n_predicates, np.dtype(list(algorithm.row_state)))
+        self.row_state = aligned_zeros(layout.n_predicates, np.dtype(list(algorithm.row_state)))
         self.run_state = np.zeros(1, np.dtype(list(algorithm.run_state)))
         self._layout = layout
         self._data = dataset.native(layout)
