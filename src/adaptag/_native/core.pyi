@@ -251,6 +251,7 @@ class Decoder:
         index: FeatureIndex,
         labels: list[str],
         legal: NDArray[np.uint8] | None = None,
+        temperature: float = 1.0,
     ) -> None: ...
     @overload
     def __init__(
@@ -259,6 +260,7 @@ class Decoder:
         compact: CompactModel,
         labels: list[str],
         legal: NDArray[np.uint8] | None = None,
+        temperature: float = 1.0,
     ) -> None: ...
     def tag(self, sentence: Iterable[_Token]) -> list[str]: ...
     def tag_all(
@@ -368,6 +370,7 @@ class Segmenter:
         value_bits: int,
         n_tags: int,
         fold: str,
+        temperature: float = 1.0,
     ) -> None: ...
     def cut_text(self, text: str, extra: Lexicon | None) -> list[str]: ...
     def cut(self, texts: Sequence[str], extra: Lexicon | None, threads: int) -> list[list[str]]: ...

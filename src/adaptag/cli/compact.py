@@ -63,7 +63,7 @@ def compact(
     from adaptag.corpus.columns import ColumnFormat
 
     check_files({"--output": output}, {"MODEL": model, "--dev": dev})
-    loaded, chain, read, score = _opened(model, ColumnFormat(separator, comment, skip_docstart))
+    loaded, chain, read, score = opened(model, ColumnFormat(separator, comment, skip_docstart))
     with working(f"compacting {model}"):
         data = None if dev is None else read(dev)
         small = loaded.compact(within=within, dev=data, prune=prune, weights=weights, names=names)
@@ -87,7 +87,7 @@ def compact(
         say("note: give --dev and --within to prune as much as the data allow")
 
 
-def _opened(
+def opened(
     path: Path, file_format: Any
 ) -> tuple[Any, Callable[[Any], Any], Callable[[Path], Any], Callable[[Any, Any], float]]:
     """Load a model of any kind: what its chain is, and how data for it are read and scored."""

@@ -9,6 +9,7 @@ import typer
 from adaptag.cli import classify as documents
 from adaptag.cli.algorithms import algorithms
 from adaptag.cli.arguments import for_typer
+from adaptag.cli.calibrate import calibrate
 from adaptag.cli.compact import compact
 from adaptag.cli.compare import compare, compare_command
 from adaptag.cli.demo import demo
@@ -41,6 +42,7 @@ COMMANDS = (
     compare,
     learn,
     inspect,
+    calibrate,
     compact,
     encode,
     algorithms,

@@ -36,8 +36,8 @@ from adaptag.experiments.significance import (
 )
 from adaptag.experiments.tasks import task_of
 from adaptag.training.algorithms import algorithm as find_algorithm
-from adaptag.training.calibration import objective
 from adaptag.training.callbacks import Callback
+from adaptag.training.initial_rate import objective
 from adaptag.training.interrupts import Interrupts
 from adaptag.training.settings import NEVER, TrainingSettings
 from adaptag.version import __version__
