@@ -78,14 +78,14 @@ def test_training_calibrates(cli):
     said = re.search(r"^calibrated on dev: temperature (\S+)$", done.err, re.MULTILINE)
     model = adaptag.Model.load("n")
     assert f"{model.temperature:.4g}" == said[1]
-    assert model.temperature == model.calibrate("dev.txt").temperature
+    assert model.temperature == model.calibrated("dev.txt").temperature
 
 
 def test_a_model_is_calibrated_later(cli):
     done = cli("calibrate", "m", "--dev", "dev.txt", "-o", "n")
     assert done.code == 0
     before, after = (adaptag.Model.load(name) for name in "mn")
-    assert after.temperature == before.calibrate("dev.txt").temperature != 1
+    assert after.temperature == before.calibrated("dev.txt").temperature != 1
     assert f"n: temperature {after.temperature:.4g}" in done.err
     for name, part in before.calibration("dev.txt").parts.items():
         row = (

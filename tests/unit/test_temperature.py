@@ -172,7 +172,7 @@ def test_the_likelihood_is_that_of_all_paths(seed, partial):
 
 def test_calibration_changes_probabilities_and_no_labels(model, parts):
     sentences, labels = parts[2]
-    calibrated = model.calibrate(*parts[1])
+    calibrated = model.calibrated(*parts[1])
     assert calibrated.temperature > 2
     assert calibrated.provenance["temperature"] == calibrated.temperature
     assert model.temperature == 1
@@ -182,7 +182,7 @@ def test_calibration_changes_probabilities_and_no_labels(model, parts):
     assert list(after.parts) == ["tokens", "segments", "sequences"]
     for name, part in after.parts.items():
         assert part.ece < before[name].ece
-    again = calibrated.calibrate(*parts[1])  # from the scores, not from the temperature
+    again = calibrated.calibrated(*parts[1])  # from the scores, not from the temperature
     assert again.temperature == calibrated.temperature
 
 
@@ -241,21 +241,21 @@ def test_with_temperature_refuses_what_is_none(model, temperature):
 
 
 def test_compact_models_keep_the_temperature(model, parts, tmp_path):
-    small = model.calibrate(*parts[1]).compact(prune=0, weights="float32")
+    small = model.calibrated(*parts[1]).compact(prune=0, weights="float32")
     small.save(tmp_path / "m")
     loaded = Model.load(tmp_path / "m")
     assert loaded.is_compact
-    assert loaded.temperature == model.calibrate(*parts[1]).temperature
+    assert loaded.temperature == model.calibrated(*parts[1]).temperature
     sentence = parts[2][0][0]
-    full = model.calibrate(*parts[1]).marginals(sentence)
+    full = model.calibrated(*parts[1]).marginals(sentence)
     for found, expected in zip(loaded.marginals(sentence), full, strict=True):
         assert found == pytest.approx(expected, abs=1e-3)
-    plain = model.compact(prune=0, weights="float32").calibrate(*parts[1])
+    plain = model.compact(prune=0, weights="float32").calibrated(*parts[1])
     assert plain.temperature == pytest.approx(loaded.temperature, rel=1e-2)
 
 
 def test_training_continues_from_the_weights(model, parts):
-    calibrated = model.calibrate(*parts[1])
+    calibrated = model.calibrated(*parts[1])
     one, other = (adaptag.train(*parts[2], start=start, passes=2) for start in (model, calibrated))
     assert one.weights.tobytes() == other.weights.tobytes()
     assert other.temperature == 1  # the other one belonged to other weights
@@ -264,7 +264,7 @@ def test_training_continues_from_the_weights(model, parts):
 def test_a_stream_drops_the_temperature(parts):
     streamed = adaptag.StreamTrainer()
     streamed.learn(*parts[0])
-    calibrated = streamed.model().calibrate(*parts[1])
+    calibrated = streamed.model().calibrated(*parts[1])
     assert calibrated.temperature != 1
     going_on = adaptag.StreamTrainer(calibrated)
     going_on.learn(*parts[2])
@@ -280,7 +280,7 @@ def test_calibrate_is_a_setting_of_training(parts, algorithm):
     plain = adaptag.train(*parts[0], **options)
     calibrated = adaptag.train(*parts[0], **options, calibrate=True)
     assert calibrated.weights.tobytes() == plain.weights.tobytes()
-    assert calibrated.temperature == plain.calibrate(*parts[1]).temperature != 1
+    assert calibrated.temperature == plain.calibrated(*parts[1]).temperature != 1
     assert calibrated.provenance["training_settings"]["calibrate"] is True
 
 
@@ -294,8 +294,8 @@ def test_labels_that_the_model_lacks_are_left_out(model, parts):
     odd = [["B-NEW", *gold[1:]] if k % 2 else gold for k, gold in enumerate(labels)]
     unknown = [[None, *gold[1:]] if k % 2 else gold for k, gold in enumerate(labels)]
     assert (
-        model.calibrate(sentences, odd).temperature
-        == model.calibrate(sentences, unknown).temperature
+        model.calibrated(sentences, odd).temperature
+        == model.calibrated(sentences, unknown).temperature
     )
     measured = model.calibration(sentences, odd)
     assert measured["sequences"].count == len(sentences)
@@ -333,7 +333,7 @@ def test_classifiers_of_documents(tmp_path):
     train, dev = (texts[:200], labels[:200]), (texts[200:], labels[200:])
     options = {"algorithm": "averaged-perceptron", "passes": 5}
     plain = DocumentClassifier.train(*train, **options)
-    calibrated = plain.calibrate(*dev)
+    calibrated = plain.calibrated(*dev)
     assert calibrated.model.temperature > 1.5
     assert calibrated.predict_texts(texts) == plain.predict_texts(texts)
     before, after = (each.calibration(*dev) for each in (plain, calibrated))

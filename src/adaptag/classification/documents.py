@@ -229,14 +229,14 @@ class DocumentClassifier:
         measured = self.model.calibration(self._encoded(data, labels), bins=bins)
         return Calibration({"documents": measured["sequences"]}, measured.temperature)
 
-    def calibrate(self, data: Any, labels: Iterable[str] | None = None) -> DocumentClassifier:
-        """Make a classifier whose probabilities are calibrated; see ``Model.calibrate``.
+    def calibrated(self, data: Any, labels: Iterable[str] | None = None) -> DocumentClassifier:
+        """Make a classifier whose probabilities are calibrated; see ``Model.calibrated``.
 
         Args:
             data: Labelled documents that were not trained on, as for ``train``.
             labels: As for ``train``.
         """
-        return replace(self, model=self.model.calibrate(self._encoded(data, labels)))
+        return replace(self, model=self.model.calibrated(self._encoded(data, labels)))
 
     def _encoded(self, data: Any, labels: Iterable[str] | None) -> Dataset:
         """Encode labelled documents."""
@@ -302,4 +302,4 @@ class _ClassScorer:
         return 100 * float(np.mean(model.tag_encoded(self.data.encoded) == self.data.labels))
 
     def calibrated(self, model: Model) -> Model:
-        return model.calibrate(self.data)
+        return model.calibrated(self.data)

@@ -41,7 +41,7 @@ def calibrate(
     loaded, _, read, _ = opened(model, ColumnFormat(separator, comment, skip_docstart))
     with working(f"calibrating {model}"):
         data = read(dev)
-        calibrated = loaded.calibrate(data)
+        calibrated = loaded.calibrated(data)
         calibrated.save(output)
         before, after = loaded.calibration(data), calibrated.calibration(data)
     caption = "expected calibration error on the data calibrated on"

@@ -165,7 +165,7 @@ class Model(LinearChain[FeatureIndex]):
         dataset = data if isinstance(data, Dataset) else self.encode(data, labels, format=format)
         return measure_calibration(self, dataset, legal=legal, bins=bins)
 
-    def calibrate(
+    def calibrated(
         self,
         data: Any,
         labels: Iterable[Sequence[str | None]] | None = None,
@@ -568,7 +568,7 @@ class TagScorer:
 
     def calibrated(self, model: Model) -> Model:
         """The model with the temperature that fits the data."""
-        return model.calibrate(self.data)
+        return model.calibrated(self.data)
 
     def counts(self, model: Model) -> NDArray[np.int64]:
         """Count the correct, predicted and gold items of each sentence, ``[N, 3]``."""

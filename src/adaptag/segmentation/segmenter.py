@@ -14,10 +14,12 @@ from adaptag.corpus.data import SEGMENTATION, corpus_of
 from adaptag.corpus.segmented import SegmentedCorpus, tag_names
 from adaptag.dataset.encoded import Examples, prefixed
 from adaptag.errors import CorpusError, ModelError, NotTrainedError, ParameterError, unknown
+from adaptag.evaluation.calibration import BINS, Calibration, reliability
 from adaptag.evaluation.segmentation import SegmentationScore, evaluate_segmentation
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.settings import CharacterFeatures
 from adaptag.model.linear_chain import EXTRA, LinearChain
+from adaptag.segmentation.calibration import best_temperature, word_predictions
 from adaptag.segmentation.dictionary import UserDictionary
 from adaptag.segmentation.new_words import Detection, detect
 from adaptag.segmentation.predictor import FORM, Patterns, SegmentPredictor
@@ -160,6 +162,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         before = {} if model is None else model.provenance
         sizes = {name: size + int(before.get(name, 0)) for name, size in corpus.sizes().items()}
         record = {**before, **sizes}
+        record.pop("temperature", None)  # it belongs to other weights
         self._set_model(_chain(self.tags, index, trainer.current_weights(), record))
         self._trainer = trainer
         return self
@@ -270,6 +273,42 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         """Cut segmented text anew, and score the words; the arguments are those of ``fit``."""
         corpus: SegmentedCorpus = corpus_of(data, words, task=SEGMENTATION)
         return evaluate_segmentation(corpus.words(), self.cut_all(corpus.texts()), self._knows)
+
+    def calibration(
+        self,
+        data: Segmented,
+        words: Iterable[Sequence[str]] | None = None,
+        *,
+        bins: int = BINS,
+    ) -> Calibration:
+        """Measure on segmented text how well the probabilities of words can be trusted.
+
+        Args:
+            data: As for ``fit``.
+            words: As for ``fit``.
+            bins: The number of bins, all of the same width.
+        """
+        corpus: SegmentedCorpus = corpus_of(data, words, task=SEGMENTATION)
+        predictions = word_predictions(self._native, self.dictionary.native, corpus)
+        return Calibration({"words": reliability(*predictions, bins)}, self.model_.temperature)
+
+    def calibrated(
+        self, data: Segmented, words: Iterable[Sequence[str]] | None = None
+    ) -> Segmenter:
+        """Make a segmenter whose probabilities are calibrated, and that cuts alike.
+
+        All scores are divided by a temperature, where they become probabilities.
+
+        Args:
+            data: Segmented text that was not trained on, as for ``fit``.
+            words: As for ``fit``.
+        """
+        corpus: SegmentedCorpus = corpus_of(data, words, task=SEGMENTATION)
+        temperature = best_temperature(self._predictor(), self.dictionary.native, corpus)
+        calibrated = Segmenter(**self.get_params())
+        calibrated._set_model(self.model_.with_temperature(temperature))
+        calibrated.dictionary.add(self.dictionary.to_dict())
+        return calibrated
 
     def marks(
         self, texts: Sequence[str], threads: int | None = None, extra: core.Lexicon | None = None
@@ -494,6 +533,10 @@ class _WordScorer:
 
     def __call__(self, model: Chain) -> float:
         return Segmenter.from_model(model, **self.arguments).evaluate(self.corpus).f1
+
+    def calibrated(self, model: Chain) -> Chain:
+        segmenter = Segmenter.from_model(model, **self.arguments)
+        return model.with_temperature(segmenter.calibrated(self.corpus).model_.temperature)
 
 
 def _chain(
