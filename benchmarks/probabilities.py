@@ -25,7 +25,7 @@ from adaptag.corpus.columns import ColumnFormat
 sys.path.insert(0, str(ROOT))  # the recipes
 DATA = Path(os.environ.get("ADAPTAG_DATA", ROOT.parent / "shared" / "data"))
 
-COLUMNS = ("F1", "T", "tokens", "", "segments", "", "sequences", "")
+COLUMNS = ("F1", "T", "Tokens", "Segments", "Sequences")
 HELD_OUT = 10  # the last tenth
 JNLPBA = {
     "words": {"template": "general"},
@@ -34,15 +34,14 @@ JNLPBA = {
 }
 
 
-def row(name: str, model: adaptag.Model, dev: Any, test: Any) -> str:
+def row(title: str, model: adaptag.Model, dev: Any, test: Any) -> str:
     """Calibrate on ``dev``, and measure on ``test``: ECE before and after."""
     held_out, measured = model.encode(*dev), model.encode(*test)
     calibrated = model.calibrated(held_out)
     before, after = model.calibration(measured), calibrated.calibration(measured)
     cells = [f"{model.evaluate(measured).score:.2f}", f"{calibrated.temperature:.3g}"]
-    for part in before.parts:
-        cells += [f"{before[part].ece:.4f}", f"{after[part].ece:.4f}"]
-    return f"| {name} | {' | '.join(cells)} |"
+    cells += [f"{part.ece:.4f} → {after[name].ece:.4f}" for name, part in before.parts.items()]
+    return f"| {title} | {' | '.join(cells)} |"
 
 
 def conll2003(folder: Path, algorithms: list[str]) -> None:
