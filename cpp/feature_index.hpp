@@ -194,9 +194,10 @@ class FeatureIndex {
     std::string text;
   };
 
-  // Appends the predicates of one sentence of columns; cell(t, column) gives a token.
-  template <class Cell>
-  void encode(int T, Cell&& cell, Scratch& s) const {
+  // Appends the predicates of one sentence of columns; cell(t, column) gives a token. Calls
+  // found(id) for each, as soon as it is known.
+  template <class Cell, class Found = decltype([](uint32_t) {})>
+  void encode(int T, Cell&& cell, Scratch& s, Found&& found = {}) const {
     s.cells.resize(program_, T);
     for (const int source : sources_)
       for (int t = 0; t < T; ++t) {
@@ -214,7 +215,7 @@ class FeatureIndex {
     for (int t = 0; t < T; ++t) {
       const size_t begin = s.predicates.size();
       for (size_t k = 0; k < program_.lines.size(); ++k, ++h)
-        if (*h) append(*h, program_.lines[k].kind, s);
+        if (*h) append(*h, program_.lines[k].kind, s, found);
       order_.restore(s.predicates, s.values, begin, s.predicates.size());
       s.offsets.push_back(int64_t(s.predicates.size()));
     }
@@ -234,12 +235,12 @@ class FeatureIndex {
         if (id == VocabularyView::unknown) continue;
         const size_t before = s.predicates.size();
         append(Program::fingerprint(mix(Program::seed(program_.attribute_skeleton), id)),
-               program_.attribute_kind, s);
+               program_.attribute_kind, s, [](uint32_t) {});
         if (s.predicates.size() > before) s.values.push_back(values[k]);
       }
       for (size_t k = 0; k < program_.lines.size(); ++k, ++h)
         if (*h) {
-          append(*h, program_.lines[k].kind, s);
+          append(*h, program_.lines[k].kind, s, [](uint32_t) {});
           s.values.resize(s.predicates.size(), 1.0f);
         }
       order_.restore(s.predicates, s.values, begin, s.predicates.size());
@@ -265,14 +266,17 @@ class FeatureIndex {
     return hashed_ ? uint32_t(hash(token)) >> 1 : vocabulary_.find(token);
   }
 
-  void append(uint64_t h, int kind, Scratch& s) const {
-    if (hashed_) {
-      const uint32_t first[] = {0, order_.edge_begin, order_.node_end, n_predicates_};
-      s.predicates.push_back(first[kind] + uint32_t((h >> 16) % (first[kind + 1] - first[kind])));
-      return;
-    }
-    const uint32_t id = slots_.find(h, [&](uint32_t found) { return found < n_predicates_; });
-    if (id != Slots::none) s.predicates.push_back(id);
+  template <class Found>
+  void append(uint64_t h, int kind, Scratch& s, Found&& found) const {
+    const uint32_t id = hashed_ ? hashed_id(h, kind)
+                                : slots_.find(h, [&](uint32_t k) { return k < n_predicates_; });
+    if (id == Slots::none) return;
+    s.predicates.push_back(id);
+    found(id);
+  }
+  uint32_t hashed_id(uint64_t h, int kind) const {
+    const uint32_t first[] = {0, order_.edge_begin, order_.node_end, n_predicates_};
+    return first[kind] + uint32_t((h >> 16) % (first[kind + 1] - first[kind]));
   }
 
   uint32_t transformed(int c, uint32_t raw, std::string_view token, std::string& text) const {

@@ -36,18 +36,18 @@ class IndexBuilder {
   void add(std::span<const int64_t> sentences, Cell&& cell, int n) {
     const size_t C = program_.columns.size();
     add_ranges(
-        sentences, n, program_.lines.size(),
-        [&](TokenNumbering& numbering, int64_t t, std::vector<uint32_t>& tokens) {
+        sentences, n, false, [&](int64_t, int T) { return n_of_lines(T); },
+        [&](TokenNumbering& numbering, int64_t t, Tokens& tokens) {
           for (size_t c = 0; c < C; ++c)
             tokens.push_back(numbering.number(program_.columns[c], c,
                                               cell(t, program_.columns[c].source), !full()));
         },
         [&](PredicateNumbering& numbering, int64_t, int T, const uint32_t* tokens,
-            EncodedPart& part) {
-          part.cells.resize(program_, T);
-          std::copy_n(tokens, size_t(T) * C, part.cells.first_token());
-          part.cells.set_boundaries(before_, behind_);
-          number_lines(numbering, part, [](int) {});
+            PartWriter& out) {
+          out.cells.resize(program_, T);
+          std::copy_n(tokens, size_t(T) * C, out.cells.first_token());
+          out.cells.set_boundaries(before_, behind_);
+          number_lines(numbering, out, [](int) {});
           return size_t(T) * C;
         });
   }
@@ -58,23 +58,25 @@ class IndexBuilder {
                       Name&& name, std::span<const float> item_values, int n) {
     const auto skeleton = uint32_t(program_.attribute_skeleton);
     add_ranges(
-        sentences, n, 16,
-        [&](TokenNumbering& numbering, int64_t t, std::vector<uint32_t>& tokens) {
+        sentences, n, true,
+        [&](int64_t first, int T) {
+          return size_t(items[first + T] - items[first]) + n_of_lines(T);
+        },
+        [&](TokenNumbering& numbering, int64_t t, Tokens& tokens) {
           for (int64_t k = items[t]; k < items[t + 1]; ++k)
             tokens.push_back(numbering.number(name(k), !full()));
         },
         [&](PredicateNumbering& numbering, int64_t first, int T, const uint32_t* tokens,
-            EncodedPart& part) {
-          part.cells.resize(program_, T);
-          number_lines(numbering, part, [&](int t) {
+            PartWriter& out) {
+          out.cells.resize(program_, T);
+          number_lines(numbering, out, [&](int t) {
             for (int64_t k = items[first + t]; k < items[first + t + 1]; ++k) {
               const uint32_t id = tokens[k - items[first]];
               if (id == VocabularyView::unknown) continue;
               const uint64_t f = Program::fingerprint(mix(Program::seed(skeleton), id));
-              push(part,
-                   numbering.count(f, program_.attribute_kind, skeleton, limit_,
-                                   [&](size_t j) { return j ? VocabularyView::unknown : id; }),
-                   item_values[k]);
+              out.push(numbering.count(f, program_.attribute_kind, skeleton, limit_,
+                                       [&](size_t j) { return j ? VocabularyView::unknown : id; }),
+                       item_values[k]);
             }
           });
           return size_t(items[first + T] - items[first]);
@@ -92,12 +94,13 @@ class IndexBuilder {
   // kind, a predicate has its number in order of first appearance.
   void number_for_capacity(const std::array<uint32_t, 3>& capacity) {
     const uint32_t first[] = {0, capacity[0], capacity[0] + capacity[1]};
-    data.join(parts_, {first[1], first[2]}, false,
-              [&](uint32_t id) { return first[predicates_.kinds[id]] + predicates_.ordinals[id]; });
+    data.renumber({first[1], first[2]}, false, [&](uint32_t id) {
+      return first[predicates_.kinds[id]] + predicates_.ordinals[id];
+    });
   }
 
   // Forgets the encoded data, not the predicates, which still count as often as they were seen.
-  void clear_data() { parts_.clear(); }
+  void clear_data() { data = {}; }
 
   // Treats all predicates as old ones: freezing keeps them, in order of first appearance.
   void mark_all_as_old() { n_old_ = uint32_t(predicates_.size()); }
@@ -112,9 +115,9 @@ class IndexBuilder {
     const FrequencyOrder order(predicates_.kinds, counts, n_old_, cutoff, n_threads_);
     n_of_kind = order.n_of_kind;
     write_tables(order.ids);
-    data.join(parts_, {n_of_kind[0], n_of_kind[0] + n_of_kind[1]},
-              order.ids.size() < predicates_.size(),
-              [&](uint32_t id) { return order.final_ids[id]; });
+    data.renumber({n_of_kind[0], n_of_kind[0] + n_of_kind[1]},
+                  order.ids.size() < predicates_.size(),
+                  [&](uint32_t id) { return order.final_ids[id]; });
   }
 
   Vocabulary& vocabulary() { return tokens_.vocabulary; }
@@ -137,89 +140,103 @@ class IndexBuilder {
 
   bool full() const { return predicates_.size() >= limit_; }
 
-  // Counts and encodes ranges of sentences. number_tokens(numbering, t, tokens) appends the numbers
-  // of the tokens of position t; encode(numbering, first, T, tokens, part) the predicates of the T
-  // positions from `first` on, and returns how many tokens it took.
-  template <class NumberTokens, class Encode>
-  void add_ranges(std::span<const int64_t> sentences, int n, size_t per_position,
-                  NumberTokens&& number_tokens, Encode&& encode) {
+  using Tokens = LargeVector<uint32_t>;
+
+  // How many predicates the lines give for T positions; edges enter all but the first.
+  size_t n_of_lines(int T) const {
+    const auto n_edges = size_t(std::count_if(program_.lines.begin(), program_.lines.end(),
+                                              [](const Line& line) { return line.kind == 2; }));
+    return T ? size_t(T) * program_.lines.size() - n_edges : 0;
+  }
+
+  // Counts and encodes ranges of sentences. The T positions from `first` on have
+  // n_predicates(first, T) predicates, or fewer where their number is limited.
+  // number_tokens(numbering, t, tokens) appends the numbers of the tokens of position t;
+  // encode(numbering, first, T, tokens, writer) stores the predicates of the T positions from
+  // `first` on, and returns how many tokens it took.
+  template <class NPredicates, class NumberTokens, class Encode>
+  void add_ranges(std::span<const int64_t> sentences, int n, bool with_values,
+                  NPredicates&& n_predicates, NumberTokens&& number_tokens, Encode&& encode) {
     if (limit_ < no_limit) n = 1;
     n_threads_ = n;
-    const size_t earlier = parts_.size();
-    parts_.resize(earlier + n);
-    const auto part_of = [&](int k) -> EncodedPart& { return parts_[earlier + k]; };
-    const auto occurrences = [&](size_t begin, size_t end) {
-      return size_t(sentences[end] - sentences[begin]) * per_position;
-    };
+    predicates_.complete_table(n);
+    const size_t N = sentences.size() - 1, earlier = data.n_tokens();
+    const std::vector<size_t> bounds = sentence_ranges(sentences, n);
+    std::vector<size_t> begins{data.predicates.size()};  // of the ranges, in data.predicates
+    for (int k = 0; k < n; ++k) {
+      size_t size = 0;
+      for (size_t i = bounds[k]; i < bounds[k + 1]; ++i)
+        size += n_predicates(sentences[i], int(sentences[i + 1] - sentences[i]));
+      begins.push_back(begins.back() + size);
+    }
+    data.extend(size_t(sentences[N]), begins[n] - begins[0], with_values);
     const auto encode_range = [&](PredicateNumbering& numbering, size_t begin, size_t end,
-                                  const uint32_t* tokens, EncodedPart& part) {
+                                  const uint32_t* tokens, PartWriter& writer) {
       for (size_t i = begin; i < end; ++i)
         tokens +=
-            encode(numbering, sentences[i], int(sentences[i + 1] - sentences[i]), tokens, part);
+            encode(numbering, sentences[i], int(sentences[i + 1] - sentences[i]), tokens, writer);
     };
     if (n == 1) {
-      std::vector<uint32_t> tokens;
-      const size_t N = sentences.size() - 1;
-      predicates_.reserve(occurrences(0, N));
-      part_of(0).ids.reserve(occurrences(0, N));
+      Tokens tokens;
+      predicates_.reserve(begins[1] - begins[0], 0);
+      PartWriter writer(data, earlier, begins[0]);
       for (size_t i = 0; i < N; ++i) {
         tokens.clear();
         for (int64_t t = sentences[i]; t < sentences[i + 1]; ++t) number_tokens(tokens_, t, tokens);
-        encode_range(predicates_, i, i + 1, tokens.data(), part_of(0));
+        encode_range(predicates_, i, i + 1, tokens.data(), writer);
       }
-      return;
+      data.parts.push_back({earlier, size_t(sentences[N])});
+      return data.shrink();
     }
     // The first thread works on the numbering of all data: what is new there comes first anyway.
-    std::vector<std::vector<uint32_t>> tokens(n), token_numbers(n);
+    std::vector<Tokens> tokens(n);
+    std::vector<std::vector<uint32_t>> token_numbers(n);
     std::vector<TokenNumbering> token_numberings(n - 1, TokenNumbering(program_.columns.size()));
-    for_sentence_ranges(sentences, n, [&](int k, size_t begin, size_t end) {
+    in_parallel(n, [&](int k) {
       TokenNumbering& numbering = k ? token_numberings[k - 1] : tokens_;
-      std::vector<uint32_t> own;  // not beside those of other threads while it grows
-      own.reserve(occurrences(begin, end));
-      for (int64_t t = sentences[begin]; t < sentences[end]; ++t) number_tokens(numbering, t, own);
+      Tokens own;  // not beside those of other threads while it grows
+      const int64_t begin = sentences[bounds[k]], end = sentences[bounds[k + 1]];
+      own.reserve(size_t(end - begin) * program_.columns.size());
+      for (int64_t t = begin; t < end; ++t) number_tokens(numbering, t, own);
       tokens[k] = std::move(own);
     });
     for (int k = 1; k < n; ++k) token_numbers[k] = tokens_.merge(token_numberings[k - 1]);
     std::vector<PredicateNumbering> numberings(n - 1, PredicateNumbering(size_t(program_.arity)));
-    for_sentence_ranges(sentences, n, [&](int k, size_t begin, size_t end) {
+    in_parallel(n, [&](int k) {
       if (k)
         for (uint32_t& id : tokens[k]) id = token_numbers[k][id];
       PredicateNumbering& numbering = k ? numberings[k - 1] : predicates_;
-      numbering.reserve(occurrences(k ? begin : 0, k ? end : sentences.size() - 1));
-      part_of(k).ids.reserve(occurrences(begin, k ? end : sentences.size() - 1));
-      encode_range(numbering, begin, end, tokens[k].data(), part_of(k));
+      numbering.reserve(begins[k + 1] - begins[k], k ? 0 : begins[n] - begins[1]);
+      PartWriter writer(data, earlier + size_t(sentences[bounds[k]]), begins[k]);
+      encode_range(numbering, bounds[k], bounds[k + 1], tokens[k].data(), writer);
     });
-    for (int k = 1; k < n; ++k) part_of(k).numbers = predicates_.merge(numberings[k - 1], n);
-  }
-
-  // Appends the predicates of the lines at every position of a sentence, after others(position).
-  template <class Others>
-  void number_lines(PredicateNumbering& numbering, EncodedPart& part, Others&& others) {
-    fingerprints(program_, part.cells, part.hashes, [&](uint64_t h) { numbering.prefetch(h); });
-    auto h = part.hashes.begin();
-    for (int t = 0; t < part.cells.length; ++t) {
-      others(t);
-      for (const Line& line : program_.lines) {
-        if (*h) {
-          const uint32_t id = numbering.count(*h, line.kind, line.skeleton, limit_, [&](size_t k) {
-            return k < line.offsets.size() ? part.cells.token(t)[line.offsets[k]]
-                                           : VocabularyView::unknown;
-          });
-          if (program_.attribute_skeleton >= 0)
-            push(part, id, 1.0f);
-          else if (id != VocabularyView::unknown)
-            part.ids.push_back(id);
-        }
-        ++h;
-      }
-      part.ends.push_back(int64_t(part.ids.size()));
+    for (int k = 0; k < n; ++k) {
+      const int64_t begin = sentences[bounds[k]], end = sentences[bounds[k + 1]];
+      data.parts.push_back({earlier + size_t(begin), size_t(end - begin)});
+      if (k) data.parts.back().numbers = predicates_.merge(numberings[k - 1], n);
     }
   }
 
-  static void push(EncodedPart& part, uint32_t id, float value) {
-    if (id == VocabularyView::unknown) return;
-    part.ids.push_back(id);
-    part.values.push_back(value);
+  // Stores the predicates of the lines at every position of a sentence, after others(position).
+  template <class Others>
+  void number_lines(PredicateNumbering& numbering, PartWriter& out, Others&& others) {
+    fingerprints(program_, out.cells, out.hashes, [&](uint64_t h) { numbering.prefetch(h); });
+    auto h = out.hashes.begin();
+    for (int t = 0; t < out.cells.length; ++t) {
+      others(t);
+      for (const Line& line : program_.lines) {
+        if (*h)
+          out.push(numbering.count(*h, line.kind, line.skeleton, limit_,
+                                   [&](size_t k) {
+                                     return k < line.offsets.size()
+                                                ? out.cells.token(t)[line.offsets[k]]
+                                                : VocabularyView::unknown;
+                                   }),
+                   1.0f);
+        ++h;
+      }
+      out.end_token();
+    }
   }
 
   void write_tables(std::span<const uint32_t> order) {
@@ -319,7 +336,6 @@ class IndexBuilder {
   Program program_;
   TokenNumbering tokens_;
   PredicateNumbering predicates_;
-  std::vector<EncodedPart> parts_;
   std::vector<uint32_t> before_, behind_;
   size_t limit_ = no_limit;
   int n_threads_ = 1;   // of the last data

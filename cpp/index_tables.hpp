@@ -3,6 +3,7 @@
 #pragma once
 
 #include <array>
+#include <utility>
 
 #include "feature_index.hpp"
 #include "memory.hpp"
@@ -78,17 +79,24 @@ inline LargeVector<uint64_t> slots_of(std::span<const uint64_t> hashes, int n_th
   const Slots table{slots};
   std::vector<std::vector<uint32_t>> left(n_parts);
   for_ranges(n_parts, n_threads, [&](int, size_t first, size_t last) {
-    const size_t begin = first * part_size, end = last * part_size;
-    std::fill(slots.begin() + begin, slots.begin() + end, 0);
-    for (uint32_t k = 0; k < hashes.size(); ++k) {
-      size_t i = table.home(hashes[k]);
-      if (i < begin || i >= end) continue;
-      const size_t part = i / part_size, part_end = (part + 1) * part_size;
-      while (i < part_end && slots[i] != 0) ++i;
-      if (i < part_end)
-        slots[i] = Slots::make(hashes[k], k);
-      else
-        left[part].push_back(k);
+    const size_t begin = first * part_size, size = (last - first) * part_size;
+    std::fill_n(slots.begin() + begin, size, 0);
+    std::array<uint32_t, 1024> own;  // those of the next hashes that belong to this thread's parts
+    for (size_t k = 0; k < hashes.size();) {
+      size_t n = 0;  // without branches, which would be mispredicted
+      for (const size_t end = std::min(k + own.size(), hashes.size()); k < end; ++k) {
+        own[n] = uint32_t(k);
+        n += table.home(hashes[k]) - begin < size;
+      }
+      for (size_t j = 0; j < n; ++j) {
+        size_t i = table.home(hashes[own[j]]);
+        const size_t part = i / part_size, part_end = (part + 1) * part_size;
+        while (i < part_end && slots[i] != 0) ++i;
+        if (i < part_end)
+          slots[i] = Slots::make(hashes[own[j]], own[j]);
+        else
+          left[part].push_back(own[j]);
+      }
     }
   });
   for (const auto& numbers : left)

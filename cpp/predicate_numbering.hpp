@@ -19,13 +19,14 @@ class alignas(128) PredicateNumbering {
   size_t size() const { return kinds.size(); }
   size_t width() const { return width_; }
 
-  // Makes room for the predicates of this many occurrences, as far as can be foreseen.
-  void reserve(size_t n_occurrences) {
+  // Makes room for the predicates of this many occurrences, and for those of later parts of the
+  // data, as far as can be foreseen.
+  void reserve(size_t n_occurrences, size_t n_later) {
     if (!kinds.empty()) return;
-    const size_t n = n_occurrences / 8;
-    const size_t expected = std::min(std::bit_ceil(n + 1), size_t{1} << 22);
-    if (expected > table_.size()) table_.assign(expected, {});
-    reserve_numbers(n);
+    constexpr size_t per_predicate = 8;
+    const size_t expected = std::bit_ceil(n_occurrences / per_predicate + 1);
+    if (expected > table_.size()) table_.assign(std::min(expected, size_t{1} << 20), {});
+    reserve_numbers((n_occurrences + n_later) / per_predicate);
   }
   void prefetch(uint64_t fingerprint) const { __builtin_prefetch(&table_[home(fingerprint)]); }
 
@@ -53,28 +54,36 @@ class alignas(128) PredicateNumbering {
   }
 
   // Adds the predicates of a later part of the data, in n threads; returns their numbers here. Both
-  // tables are read in the order of the hashes, one beside the other.
+  // tables are read in the order of the hashes, one beside the other. What is new is stored in the
+  // table by `complete_table`, before anything is counted or merged again: mostly, nothing is.
   LargeVector<uint32_t> merge(const PredicateNumbering& later, int n) {
-    LargeVector<uint32_t> numbers(later.size());
+    complete_table(n);
+    LargeVector<uint32_t> numbers(later.size()), counts(later.size());
     later.for_slots(n, [&](const Slot& other) {  // each is met once: no two threads share a count
       Slot* slot = find(other.fingerprint);
       numbers[other.number] = slot->fingerprint ? slot->number : VocabularyView::unknown;
+      counts[other.number] = other.count;
       if (slot->fingerprint) slot->count += other.count;
     });
-    const auto before = uint32_t(size());
-    append_unknown(later, numbers, n);
-    while (size() * 2 > table_.size()) grow();
-    later.for_slots(n, [&](const Slot& other) {
-      const uint32_t number = numbers[other.number];
-      if (number >= before) insert_shared({other.fingerprint, number, other.count});
-    });
+    append_unknown(later, counts, numbers, n);
     return numbers;
+  }
+  void complete_table(int n) {
+    if (late_counts_.empty()) return;
+    const size_t first = size() - late_counts_.size();
+    while (size() * 2 > table_.size()) grow();
+    for_ranges(late_counts_.size(), n, [&](int, size_t begin, size_t end) {
+      for (size_t k = begin; k < end; ++k)
+        insert_shared({fingerprints[first + k], uint32_t(first + k), late_counts_[k]});
+    });
+    late_counts_.clear();
   }
 
   // How often each predicate was seen, by number.
   LargeVector<uint32_t> counts(int n_threads) const {
     LargeVector<uint32_t> out(size());
     for_slots(n_threads, [&](const Slot& slot) { out[slot.number] = slot.count; });
+    std::copy(late_counts_.begin(), late_counts_.end(), out.end() - late_counts_.size());
     return out;
   }
 
@@ -110,8 +119,9 @@ class alignas(128) PredicateNumbering {
   }
 
   // Gives those of the later predicates whose number is unknown the next numbers, in their order.
-  // They are not in the table yet.
-  void append_unknown(const PredicateNumbering& later, LargeVector<uint32_t>& numbers, int n) {
+  // They are not in the table yet. counts: of all later ones.
+  void append_unknown(const PredicateNumbering& later, const LargeVector<uint32_t>& counts,
+                      LargeVector<uint32_t>& numbers, int n) {
     std::vector<std::array<uint32_t, 3>> next(n);  // ordinals that come before those of a thread
     for_ranges(later.size(), n, [&](int k, size_t begin, size_t end) {
       std::array<uint32_t, 3> found{};
@@ -119,17 +129,18 @@ class alignas(128) PredicateNumbering {
         found[later.kinds[id]] += numbers[id] == VocabularyView::unknown;
       next[k] = found;
     });
-    for (auto& counts : next)
+    for (auto& ordinals_of : next)
       for (int kind = 0; kind < 3; ++kind) {
-        const uint32_t added = counts[kind];
-        counts[kind] = n_of_kind[kind];
+        const uint32_t added = ordinals_of[kind];
+        ordinals_of[kind] = n_of_kind[kind];
         n_of_kind[kind] += added;
       }
-    const size_t size = size_t{n_of_kind[0]} + n_of_kind[1] + n_of_kind[2];
+    const size_t before = kinds.size(), size = size_t{n_of_kind[0]} + n_of_kind[1] + n_of_kind[2];
     fingerprints.resize(size);
     kinds.resize(size);
     ordinals.resize(size);
     keys.resize(size * width_);
+    late_counts_.resize(size - before);
     for_ranges(later.size(), n, [&](int k, size_t begin, size_t end) {
       std::array<uint32_t, 3> ordinal = next[k];
       uint32_t number = ordinal[0] + ordinal[1] + ordinal[2];
@@ -138,6 +149,7 @@ class alignas(128) PredicateNumbering {
         fingerprints[number] = later.fingerprints[id];
         kinds[number] = later.kinds[id];
         ordinals[number] = ordinal[later.kinds[id]]++;
+        late_counts_[number - before] = counts[id];
         std::copy_n(later.keys.data() + id * width_, width_, keys.data() + number * width_);
         numbers[id] = number++;
       }
@@ -182,7 +194,8 @@ class alignas(128) PredicateNumbering {
   }
 
   size_t width_;
-  LargeVector<Slot> table_;  // a power of two, at most half full
+  LargeVector<Slot> table_;            // a power of two, at most half full
+  LargeVector<uint32_t> late_counts_;  // of the last predicates, which are not in the table yet
 };
 
 }  // namespace adaptag

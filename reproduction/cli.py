@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from adaptag.cli.arguments import argument, for_typer, option
 from adaptag.cli.output import INTERRUPTED, say
 from adaptag.cli.progress import RunProgress
 from adaptag.errors import AdaptagError
@@ -42,22 +43,23 @@ def run() -> None:
 
 
 @app.command()
+@for_typer
 def reproduce(
     tasks: Annotated[
         list[str] | None,
-        typer.Argument(metavar="TASK", help="Recipes to run; by default all of them."),
+        argument(metavar="TASK", help="Recipes to run; by default all of them."),
     ] = None,
     quick: Annotated[
         bool,
-        typer.Option("--quick", help="A trial run with few passes and one seed."),
+        option("--quick", help="A trial run with few passes and one seed."),
     ] = False,
     data: Annotated[
         Path | None,
-        typer.Option(help="Folder of the corpora.", show_default="the one that ADAPTAG_DATA names"),
+        option(help="Folder of the corpora.", show_default="the one that ADAPTAG_DATA names"),
     ] = None,
     output: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--output",
             "-o",
             help="Folder for the pages.",
@@ -66,7 +68,7 @@ def reproduce(
     ] = None,
     jobs: Annotated[
         int | None,
-        typer.Option(
+        option(
             min=1,
             help="Number of recipes to run at a time, each on a core of its own. More than one "
             "makes the measured times less exact.",
@@ -75,7 +77,7 @@ def reproduce(
     ] = None,
     resume: Annotated[
         bool,
-        typer.Option(
+        option(
             "--resume",
             help="Skip studies that were measured before with the same settings. Where all were, "
             "only the pages are written again.",
@@ -83,7 +85,7 @@ def reproduce(
     ] = False,
     tune: Annotated[
         bool,
-        typer.Option(
+        option(
             "--tune",
             help="Instead of measuring, search for settings on the training data and write pages "
             "of what was tried.",
@@ -118,7 +120,7 @@ def reproduce(
             _write_pages(target)
     if not finished:
         say("not finished; --resume continues from here")
-        raise typer.Exit(INTERRUPTED)
+        raise SystemExit(INTERRUPTED)
 
 
 class Work(NamedTuple):

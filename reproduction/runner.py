@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from adaptag.errors import FileError
-from adaptag.experiments.comparison import check_candidates, compare_candidates, machine
+from adaptag.experiments.candidates import check_candidates
+from adaptag.experiments.comparison import compare_candidates, machine
 from adaptag.experiments.results import Comparison, Table
 from adaptag.experiments.space import configurations, format_value, resolve
 from adaptag.storage.files import replace_file, shown
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from adaptag.experiments.comparison import Candidate
+    from adaptag.experiments.candidates import Candidate
     from adaptag.experiments.problem import Problem
     from adaptag.settings import Value
     from adaptag.training.callbacks import Callback

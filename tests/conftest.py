@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
-from adaptag.cli.main import run
+from adaptag.cli.program import run
 
 
 class Done(NamedTuple):

@@ -2,7 +2,7 @@
 // Python data put into one text.
 #pragma once
 
-#include "../text.hpp"
+#include "../columns.hpp"
 #include "python_data.hpp"
 
 namespace adaptag {
@@ -17,21 +17,23 @@ auto numpy_cells(Spans&& cells, std::vector<size_t> shape) {
                                           shape.data(), owner);
 }
 
-// Cells [T, C, 2] of a text, checked to lie inside it.
+// Cells [T, C, 2] of a text. Each is checked to lie inside it when it is read: any thread does so,
+// and none is read twice.
 class CellView {
  public:
   CellView(const In<uint8_t>& text, const In<uint32_t, 3>& cells)
       : text_(as_text(text)), cells_(cells.data()), n_columns_(cells.shape(1)) {
     if (cells.shape(2) != 2) throw std::invalid_argument("cells: the last dimension must be 2");
-    const auto end = uint32_t(std::min<size_t>(text_.size(), 0xFFFFFFFFu));
-    uint32_t outside = 0;  // no branches: checked many at a time
-    for (size_t k = 0; k < cells.size(); k += 2)
-      outside |= uint32_t(cells_[k] > cells_[k + 1]) | uint32_t(cells_[k + 1] > end);
-    if (outside) throw std::invalid_argument("cells: a span lies outside the text");
   }
-  std::string_view operator()(int64_t t, int column) const {
-    const uint32_t* cell = cells_ + (size_t(t) * n_columns_ + column) * 2;
-    return text_.substr(cell[0], cell[1] - cell[0]);
+  std::string_view operator()(int64_t t, int column) const { return between(t, column, column); }
+
+  // From the beginning of one cell of a token to the end of another.
+  std::string_view between(int64_t t, int first, int last) const {
+    const uint32_t* cells = cells_ + size_t(t) * n_columns_ * 2;
+    const uint32_t begin = cells[2 * first], end = cells[2 * last + 1];
+    if (begin > end || end > text_.size()) [[unlikely]]
+      throw std::invalid_argument("cells: a span lies outside the text");
+    return {text_.data() + begin, end - begin};
   }
   size_t n_columns() const { return n_columns_; }
 
@@ -43,11 +45,14 @@ class CellView {
 
 // Sentences of Python tokens as one text with cells, all tokens of equal width.
 struct PackedTokens {
-  std::vector<uint8_t> text;
+  LargeVector<uint8_t> text;
   std::vector<Span> cells;
   std::vector<int64_t> sentences{0};
   size_t n_columns = 0;
 
+  // Begins anew, in the same memory, behind n_earlier sentences whose tokens have `columns`
+  // columns, or 0: not yet known.
+  void begin(size_t n_earlier, size_t columns);
   void add_sentence(nb::handle sentence);
   void add_sentences(nb::handle sentences);
 
@@ -62,6 +67,7 @@ struct PackedTokens {
   std::string place() const;  // of the token that is added, for messages
 
   int64_t n_tokens_ = 0;
+  size_t n_earlier_ = 0;
 };
 
 }  // namespace adaptag

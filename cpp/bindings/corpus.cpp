@@ -14,17 +14,27 @@ using namespace nb::literals;
 namespace adaptag {
 
 std::string PackedTokens::place() const {
-  return "sentence " + std::to_string(sentences.size()) + ", token " +
+  return "sentence " + std::to_string(n_earlier_ + sentences.size()) + ", token " +
          std::to_string(n_tokens_ - sentences.back() + 1);
+}
+
+void PackedTokens::begin(size_t n_earlier, size_t columns) {
+  text.clear();
+  cells.clear();
+  sentences.assign(1, 0);
+  n_columns = columns;
+  n_tokens_ = 0;
+  n_earlier_ = n_earlier;
 }
 
 void PackedTokens::append_cell(nb::handle cell) {
   if (!PyUnicode_Check(cell.ptr()))
     throw InputError(place() + ": a column is " + described(cell) + "; allowed: a string");
   const std::string_view bytes = utf8(cell);
-  const auto begin = uint32_t(text.size());
-  text.insert(text.end(), bytes.begin(), bytes.end());
-  cells.push_back({begin, uint32_t(text.size())});
+  const size_t begin = text.size();
+  text.resize(begin + bytes.size());
+  std::memcpy(text.data() + begin, bytes.data(), bytes.size());
+  cells.push_back({uint32_t(begin), uint32_t(text.size())});
 }
 
 // Appends the cells of a token, which is a string or a sequence of strings; returns how many.
@@ -46,8 +56,8 @@ size_t PackedTokens::append_token(nb::handle token) {
 
 void PackedTokens::add_sentence(nb::handle sentence) {
   if (!is_list_like(sentence))
-    throw InputError("sentence " + std::to_string(sentences.size()) + " is " + described(sentence) +
-                     "; allowed: a list of tokens" +
+    throw InputError("sentence " + std::to_string(n_earlier_ + sentences.size()) + " is " +
+                     described(sentence) + "; allowed: a list of tokens" +
                      (PyUnicode_Check(sentence.ptr()) ? ", e.g. the string's .split()" : ""));
   for_items(sentence, [&](nb::handle token) {
     const size_t n = append_token(token);
@@ -126,7 +136,7 @@ nb::tuple number_labels(In<uint8_t> text, In<uint32_t, 3> cells, int column,
                         std::vector<std::string> known, int threads) {
   const CellView cell = column_view(text, cells, column);
   Vocabulary names;
-  std::vector<int32_t> ids(cells.shape(0));
+  LargeVector<int32_t> ids(cells.shape(0));
   {
     nb::gil_scoped_release release;
     for (const std::string& name : known) names.intern(name);
@@ -185,8 +195,7 @@ nb::bytes write_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sen
     char number[32];
     for (size_t i = 0; i + 1 < sentences.size(); ++i) {
       for (int64_t t = sentences.data()[i]; t < sentences.data()[i + 1]; ++t) {
-        const std::string_view first = cell(t, 0), last = cell(t, int(cell.n_columns()) - 1);
-        const std::string_view line(first.data(), last.data() + last.size() - first.data());
+        const std::string_view line = cell.between(t, 0, int(cell.n_columns()) - 1);
         const char separator = cell.n_columns() > 1 && line.find('\t') == line.npos ? ' ' : '\t';
         out.append(line);
         if (numbers) {

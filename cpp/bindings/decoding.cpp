@@ -6,6 +6,7 @@
 #include "../nbest.hpp"
 #include "../objective.hpp"
 #include "../ranges.hpp"
+#include "chunks.hpp"
 #include "compact.hpp"
 #include "dataset.hpp"
 
@@ -39,12 +40,35 @@ class PyDecoder {
   nb::list tag(nb::handle sentence) const {
     PackedTokens packed;
     packed.add_sentence(sentence);
-    return nb::borrow<nb::list>(tag_packed(packed, 1)[0]);
+    check_columns(program(), packed.n_columns, packed.cells.size());
+    std::vector<int32_t> labels(size_t(packed.sentences.back()));
+    {
+      nb::gil_scoped_release release;
+      decode_columns(packed.sentences, packed, checked(legal_), 1, labels.data());
+    }
+    return names_of(labels.data(), labels.size());
   }
-  nb::list tag_all(nb::handle sentences, int threads) const {
-    PackedTokens packed;
-    packed.add_sentences(sentences);
-    return tag_packed(packed, threads);
+  nb::list tag_all(const nb::list& sentences, int threads) const {
+    ChunkedSentences chunks(sentences, threads);
+    const Constraints constraints = checked(legal_);
+    nb::list out;
+    with_width(layout_.width, [&]<int W>() {
+      in_team(threads, [&](Team&, int member) {
+        Lattice<W> lattice(layout_);
+        Scratch s;
+        const auto decode = [&](TokenChunk& chunk) {
+          const PackedTokens& tokens = chunk.tokens;
+          check_columns(program(), tokens.n_columns, tokens.cells.size());
+          decode_range(lattice, tokens.sentences, tokens, constraints, s, chunk.labels.data());
+        };
+        if (member > 0) return chunks.help(decode);
+        out = chunks.lead(decode, [&](const TokenChunk& chunk, size_t i) {
+          const int64_t first = chunk.tokens.sentences[i], end = chunk.tokens.sentences[i + 1];
+          return names_of(chunk.labels.data() + first, size_t(end - first));
+        });
+      });
+    });
+    return out;
   }
 
   auto viterbi_columns(In<uint8_t> text, In<uint32_t, 3> cells, In<int64_t> sentences,
@@ -190,8 +214,11 @@ class PyDecoder {
     FeatureIndex::Scratch& f = s.full;
     f.predicates.clear();
     f.offsets.assign(1, 0);
-    index_->encode(T, cell, f);
-    for (const uint32_t id : f.predicates) __builtin_prefetch(weights_.data() + layout_.row(id));
+    index_->encode(T, cell, f, [&](uint32_t id) {
+      const float* row =
+          weights_.data() + (id < layout_.n_node ? id * size_t(lattice.width()) : layout_.row(id));
+      for (int j = 0; j < lattice.width(); j += 16) __builtin_prefetch(row + j);
+    });
     lattice.score({T, f.offsets.data(), f.predicates.data(), nullptr, nullptr}, weights_.data(),
                   unscaled);
   }
@@ -240,39 +267,34 @@ class PyDecoder {
       for_sentence_ranges(sentences, threads, [&](int, size_t begin, size_t end) {
         Lattice<W> lattice(layout_);
         Scratch s;
-        for (size_t i = begin; i < end; ++i) {
-          const int64_t first = sentences[i];
-          const int T = int(sentences[i + 1] - first);
-          if (T == 0) continue;
-          const auto token = [&](int t, int column) { return cell(first + t, column); };
-          score_columns(lattice, T, token, s);
-          lattice.constrain(constraints);
-          lattice.viterbi(labels + first);
-        }
+        decode_range(lattice, sentences.subspan(begin, end + 1 - begin), cell, constraints, s,
+                     labels);
       });
     });
   }
+  template <int W, class Cell>
+  void decode_range(Lattice<W>& lattice, std::span<const int64_t> sentences, Cell&& cell,
+                    const Constraints& constraints, Scratch& s, int32_t* labels) const {
+    for (size_t i = 0; i + 1 < sentences.size(); ++i) {
+      const int64_t first = sentences[i];
+      const int T = int(sentences[i + 1] - first);
+      if (T == 0) continue;
+      const auto token = [&](int t, int column) { return cell(first + t, column); };
+      score_columns(lattice, T, token, s);
+      lattice.constrain(constraints);
+      lattice.viterbi(labels + first);
+    }
+  }
 
-  nb::list tag_packed(const PackedTokens& packed, int threads) const {
-    check_columns(program(), packed.n_columns, packed.cells.size());
-    std::vector<int32_t> labels(size_t(packed.sentences.back()));
-    {
-      nb::gil_scoped_release release;
-      decode_columns(packed.sentences, packed, checked(legal_), threads, labels.data());
+  nb::list names_of(const int32_t* labels, size_t n) const {
+    nb::list names = nb::steal<nb::list>(PyList_New(Py_ssize_t(n)));
+    if (!names.is_valid()) throw nb::python_error();
+    for (size_t t = 0; t < n; ++t) {
+      PyObject* const name = PyList_GET_ITEM(names_.ptr(), labels[t]);
+      Py_INCREF(name);
+      PyList_SET_ITEM(names.ptr(), Py_ssize_t(t), name);
     }
-    nb::list out;
-    for (size_t i = 0; i + 1 < packed.sentences.size(); ++i) {
-      const int64_t first = packed.sentences[i], n = packed.sentences[i + 1] - first;
-      nb::object names = nb::steal<nb::object>(PyList_New(n));
-      if (!names.is_valid()) throw nb::python_error();
-      for (int64_t t = 0; t < n; ++t) {
-        PyObject* const name = PyList_GET_ITEM(names_.ptr(), labels[first + t]);
-        Py_INCREF(name);
-        PyList_SET_ITEM(names.ptr(), t, name);
-      }
-      out.append(names);
-    }
-    return out;
+    return names;
   }
 
   Layout layout_;
@@ -300,7 +322,7 @@ void bind_decoding(nb::module_& m) {
            "layout"_a, "compact"_a, "labels"_a, "legal"_a.noconvert().none() = nb::none(),
            "temperature"_a = 1.0f, nb::keep_alive<1, 3>())
       .def("tag", &PyDecoder::tag, "sentence"_a.none())
-      .def("tag_all", &PyDecoder::tag_all, "sentences"_a.none(), "threads"_a = 1)
+      .def("tag_all", &PyDecoder::tag_all, "sentences"_a, "threads"_a = 1)
       .def("viterbi_columns", &PyDecoder::viterbi_columns, "text"_a.noconvert(),
            "cells"_a.noconvert(), "sentences"_a.noconvert(), "legal"_a.noconvert().none(),
            "threads"_a = 1)

@@ -26,9 +26,7 @@ struct PyIndexBuilder {
     const CellView cell(text, cells);
     check_columns(program, cell.n_columns(), cells.shape(0));
     Dataset::check_offsets(span(sentences), cells.shape(0), "sentence");
-    nb::gil_scoped_release release;
-    const std::lock_guard lock(mutex);
-    builder.add(span(sentences), cell, threads);
+    adding([&] { builder.add(span(sentences), cell, threads); });
   }
   void add_attributes(In<uint8_t> text, In<uint32_t, 3> cells, In<float> values,
                       In<int64_t> positions, In<int64_t> sentences, int threads) {
@@ -37,11 +35,11 @@ struct PyIndexBuilder {
     Dataset::check_offsets(span(sentences), positions.size() - 1, "sentence");
     if (values.size() != cells.shape(0))
       throw std::invalid_argument("one value for each attribute");
-    nb::gil_scoped_release release;
-    const std::lock_guard lock(mutex);
-    builder.add_attributes(
-        span(sentences), span(positions), [&](int64_t k) { return cell(k, 0); }, span(values),
-        threads);
+    adding([&] {
+      builder.add_attributes(
+          span(sentences), span(positions), [&](int64_t k) { return cell(k, 0); }, span(values),
+          threads);
+    });
   }
   // The data added since the last call, numbered for a layout with this capacity of each kind.
   nb::tuple take(const std::array<uint32_t, 3>& capacity) {
@@ -100,6 +98,19 @@ struct PyIndexBuilder {
   void limit(size_t n) {
     const std::lock_guard lock(mutex);
     builder.limit(n);
+  }
+
+  // Adds data; where that fails, no data is left that was encoded only in part.
+  template <class F>
+  void adding(F&& add) {
+    nb::gil_scoped_release release;
+    const std::lock_guard lock(mutex);
+    try {
+      add();
+    } catch (...) {
+      builder.clear_data();
+      throw;
+    }
   }
 
   IndexBuilder locked_copy() {

@@ -31,6 +31,9 @@ void for_items(nb::handle iterable, F&& f) {
 
 // The text of a Python string.
 inline std::string_view utf8(nb::handle s) {
+  if (PyUnicode_IS_COMPACT_ASCII(s.ptr()))
+    return {static_cast<const char*>(PyUnicode_DATA(s.ptr())),
+            size_t(PyUnicode_GET_LENGTH(s.ptr()))};
   Py_ssize_t n = 0;
   if (const char* p = PyUnicode_AsUTF8AndSize(s.ptr(), &n)) return {p, size_t(n)};
   PyErr_Clear();

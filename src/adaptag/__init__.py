@@ -3,7 +3,7 @@
 >>> import adaptag
 >>> model = adaptag.train("train.txt", template="chunking")  # doctest: +SKIP
 >>> model.save("model.adaptag")  # doctest: +SKIP
->>> adaptag.Model.load("model.adaptag").tag([("The", "DT"), ("cat", "NN")])  # doctest: +SKIP
+>>> adaptag.load("model.adaptag").tag([("The", "DT"), ("cat", "NN")])  # doctest: +SKIP
 ['B-NP', 'I-NP']
 
 Names are imported when they are first used, so that ``import adaptag`` costs nothing.
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from adaptag.api import evaluate_file as evaluate_file
     from adaptag.api import read as read
     from adaptag.api import train as train
+    from adaptag.classification.documents import DocumentClassifier as DocumentClassifier
     from adaptag.corpus.columns import ColumnFormat as ColumnFormat
     from adaptag.dataset.encoded import Dataset as Dataset
     from adaptag.decoding.model import Model as Model
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from adaptag.estimators.maxent import MaxEntClassifier as MaxEntClassifier
     from adaptag.evaluation import Evaluation as Evaluation
     from adaptag.features.template import Template as Template
+    from adaptag.loading import load as load
     from adaptag.segmentation.segmenter import Segmenter as Segmenter
     from adaptag.streams.trainer import StreamTrainer as StreamTrainer
     from adaptag.training.algorithms import algorithms as algorithms
@@ -43,6 +45,7 @@ _PLACES = {
     "Callback": "adaptag.training.callbacks",
     "ColumnFormat": "adaptag.corpus.columns",
     "Dataset": "adaptag.dataset.encoded",
+    "DocumentClassifier": "adaptag.classification.documents",
     "Evaluation": "adaptag.evaluation",
     "MaxEntClassifier": "adaptag.estimators.maxent",
     "Model": "adaptag.decoding.model",
@@ -54,6 +57,7 @@ _PLACES = {
     "encode": "adaptag.api",
     "evaluate": "adaptag.api",
     "evaluate_file": "adaptag.api",
+    "load": "adaptag.loading",
     "metrics": "adaptag.estimators",
     "read": "adaptag.api",
     "train": "adaptag.api",

@@ -19,6 +19,7 @@ __all__ = [
     "NotTrainedError",
     "ParameterError",
     "TemplateError",
+    "WrongKindError",
     "described",
     "unknown",
 ]
@@ -58,6 +59,23 @@ class DivergenceError(AdaptagError):
 
 class ModelError(AdaptagError):
     """A model or dataset file is damaged, truncated or of another version."""
+
+
+class WrongKindError(ModelError):
+    """A file holds something else than what it was opened as.
+
+    Attributes:
+        name: The file.
+        found: The kind of file that it is.
+        expected: The kind of file that was expected.
+    """
+
+    def __init__(self, name: str, found: str, expected: str) -> None:
+        super().__init__(name, found, expected)
+        self.name, self.found, self.expected = name, found, expected
+
+    def __str__(self) -> str:
+        return f"{self.name}: holds an adaptag {self.found}; expected an adaptag {self.expected}"
 
 
 class NotTrainedError(ModelError, AttributeError):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import adaptag
 from adaptag import parallel
+from adaptag._native import core
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.dataset.encoded import Dataset
@@ -179,3 +180,58 @@ def test_sentences_are_tagged_the_same(sentences):
         )
         for found, expected in pairs:
             assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))
+
+
+@pytest.mark.parametrize("threads", [1, *THREADS])
+def test_many_sentences_are_tagged_chunk_by_chunk(threads):
+    train = [["the", "cat", "sat"], ["a", "dog", "Ab", "b"]]
+    model = adaptag.train(train, [["B-X", "I-X", "O"], ["O", "B-X", "B-Y", "I-Y"]], passes=2)
+    words = ["the", "cat", "sat", "a", "dog", "Ab", "b", "été"]
+    sentences = [[words[(i * k) % 8] for k in range(i % 7)] for i in range(2000)]
+    assert model.tag_all(sentences, threads=threads) == [model.tag(s) for s in sentences]
+    for bad, message in [(5, "token 3: a column is the int 5"), (None, "token 3 is None")]:
+        token = (bad,) if bad else bad
+        broken = [*sentences[:1500], ["the", "cat", token], *sentences, ["the", token]]
+        with pytest.raises(CorpusError, match=f"sentence 1501, {message}"):
+            model.tag_all(broken, threads=threads)
+    with pytest.raises(ZeroDivisionError):  # of the data's own code, in the middle
+        model.tag_all([*sentences, (1 // 0 for _ in "a"), *sentences], threads=threads)
+
+
+@pytest.mark.parametrize("threads", [1, *THREADS])
+def test_data_is_added_to_data(threads):
+    """What threads found before is known when more is added, and counted on."""
+    text = "".join(f"w{i * i % 17} p{i % 3} L\n" + "\n" * (i % 4 == 0) for i in range(400))
+    first = ColumnCorpus.from_bytes(text.encode())
+    second = ColumnCorpus.from_bytes(text.replace("w1", "v1").encode())
+    program = Template("U0:%x[0,0]/%x[-1,0]\nU1:%x[0,0]\nB").program()
+
+    def built(n):
+        builder = core.IndexBuilder(program)
+        for corpus in (first, second, first):
+            builder.add_columns(corpus.text, corpus.cells, corpus.sentences, n)
+        tables = builder.freeze(2, 1, 1.0)
+        return tables | {"n_of_kind": np.array(tables["n_of_kind"])}
+
+    assert_same_arrays(built(threads), built(1))
+
+
+@pytest.mark.parametrize("threads", [1, *THREADS])
+def test_cells_outside_the_text_are_refused(threads):
+    corpus = ColumnCorpus.from_bytes(b"a b\n\nc d\n\ne f\n\ng h\n")
+    builder = core.IndexBuilder(Template("U0:%x[0,0]\nB").program())
+    for row, end in [(1, 0), (3, 1000)]:
+        cells = corpus.cells.copy()
+        cells[row, :, 1] = end
+        with pytest.raises(ValueError, match="a span lies outside the text"):
+            builder.add_columns(corpus.text, cells, corpus.sentences, threads)
+        with pytest.raises(ValueError, match="a span lies outside the text"):
+            core.number_labels(corpus.text, cells, 1, [], threads)
+        with pytest.raises(ValueError, match="a span lies outside the text"):
+            core.write_columns(
+                corpus.text, cells, corpus.sentences, np.zeros(4, np.int32), ["x"], None
+            )
+    builder.add_columns(corpus.text, corpus.cells, corpus.sentences, threads)
+    positions, predicates, _ = builder.take((100, 0, 10))
+    assert positions.tolist() == [0, 1, 2, 3, 4]  # nothing is left of what failed
+    assert len(predicates) == 4

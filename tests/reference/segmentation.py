@@ -280,6 +280,7 @@ class Predictor:
             key = (parent, *reversed(numbers))
             n = max(len(key), 4) if len(key) == 2 else len(key)
             self.patterns[key] = self.rows[row >> 4 :][:n] << (row & 15)
+        self.longest = max(map(len, self.patterns), default=2)
 
     def scores(self, text: str, how: str) -> np.ndarray:
         """[T, 8]: the sum of all rows that add to a position of a text without white space."""
@@ -298,7 +299,7 @@ class Predictor:
 
         for j in range(-2, n + 2):
             add(j - 2, self.characters[numbers[j + 2]])
-            for length in range(2, n + 4 - (j + 2) + 1):
+            for length in range(2, min(self.longest, n + 4 - (j + 2)) + 1):
                 key = tuple(numbers[j + 2 : j + 2 + length])
                 if key in self.patterns:
                     add(j - (length == 2), self.patterns[key])
@@ -308,6 +309,23 @@ class Predictor:
             if j + 2 < n and folded[j] == folded[j + 2]:
                 add(j - 1, self.constants[5:10])
         return total
+
+    def crf_scores(self, text: str, how: str, exponent: int) -> Scores:
+        """The scores as those of a CRF; transitions that are not legal have none."""
+        begin, inside, end, single = (label_names(self.tags).index(c) for c in TAGS[self.tags])
+        pairs = [
+            (end, begin), (single, begin), (begin, inside), (inside, inside), (begin, end),
+            (inside, end), (end, single), (single, single),
+        ]  # fmt: skip
+        scores = self.scores(text, how) * 2.0**-exponent
+        n, y = len(text), len(label_names(self.tags))
+        node, edge = np.zeros((n, y)), np.zeros((n, y, y))
+        n_transitions = 6 if self.tags == "bie" else 8
+        if self.tags != "bie":
+            node[0, single] = scores[0, 0]
+        for k in range(1, n_transitions):
+            edge[1:, pairs[k][0], pairs[k][1]] = scores[1:, k]
+        return Scores(node, edge)
 
     def path_score(self, scores: np.ndarray, words: Sequence[Span]) -> int:
         """The score of a way to cut."""

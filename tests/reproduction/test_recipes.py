@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from adaptag.errors import AdaptagError, FileError
-from adaptag.experiments.comparison import check_candidates, compare_candidates
+from adaptag.experiments.candidates import check_candidates
+from adaptag.experiments.comparison import compare_candidates
 from reproduction import data
 from reproduction.recipes import bio_ner, people_daily, resources, sentiment
 from reproduction.recipes.every import RECIPES, recipe

@@ -12,7 +12,8 @@ import pytest
 
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.errors import FileError
-from adaptag.experiments.comparison import check_candidates, compare_candidates
+from adaptag.experiments.candidates import check_candidates
+from adaptag.experiments.comparison import compare_candidates
 from adaptag.experiments.problem import Part, Problem
 from adaptag.experiments.results import Significance, Table
 from adaptag.experiments.significance import TTest

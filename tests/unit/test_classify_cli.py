@@ -94,7 +94,7 @@ def test_options_reach_training(cli):
         "--no-normalise", "--cutoff", 2, "-a", "sgd", "--rate", 0.05, "--seed", 7, "--passes", 2,
     )  # fmt: skip
     assert done.code == 0
-    model = adaptag.Model.load("m")
+    model = adaptag.load("m").model
     origin, scaling = model.provenance, dict(model.configuration["documents"])
     assert scaling.pop("factor") > 0
     assert scaling == {"format": "text", "bigrams": False, "binary": False, "normalise": False}
@@ -108,7 +108,7 @@ def test_dev_data_and_the_log(cli):
     done = cli("train", "train", "-m", "m", "--dev", "hard", "--patience", 2, "--log", "log")
     assert done.code == 0
     best = re.search(r"^best dev accuracy (\d+\.\d\d), in pass (\d+)$", done.err, re.MULTILINE)
-    origin = adaptag.Model.load("m").provenance
+    origin = adaptag.load("m").model.provenance
     assert (best[1], int(best[2])) == ("97.50", origin["best_pass"])
     assert len(origin["passes"]) == origin["best_pass"] + 2
     events = [json.loads(line) for line in Path("log").read_text().splitlines()]
@@ -121,7 +121,7 @@ def test_other_formats(cli, form):
     Path("test").write_text(converted(TEST, form))
     done = cli("train", "train", "-m", "m")
     assert f", format {form}, " in done.err
-    assert adaptag.Model.load("m").configuration["documents"]["normalise"] is (form == "counts")
+    assert adaptag.load("m").model.configuration["documents"]["normalise"] is (form == "counts")
     wanted = [label.replace("so so", "so") for label in gold()]
     assert cli("predict", "test", "-m", "m").out.splitlines() == wanted
     bare = [
@@ -142,7 +142,7 @@ def test_training_data_from_elsewhere(cli, saved):
 
 def test_a_converged_run_stops(cli):
     assert cli("train", "train", "-m", "m", "--passes", 500, "--converge").code == 0
-    assert len(adaptag.Model.load("m").provenance["passes"]) < 500
+    assert len(adaptag.load("m").model.provenance["passes"]) < 500
 
 
 # ---- predict --------------------------------------------------------------------------------
@@ -168,7 +168,7 @@ def test_tabs_in_texts_without_labels(cli, saved):
 
 def test_probabilities(cli, saved):
     done = cli("predict", "test", "-m", saved, "--probabilities")
-    labels = adaptag.Model.load(saved).labels
+    labels = adaptag.load(saved).labels
     for line, wanted in zip(done.out.splitlines(), gold(), strict=True):
         label, *cells = line.split("\t")
         assert label == wanted
@@ -207,7 +207,7 @@ def test_a_failure_leaves_the_old_output(cli, saved):
 
 
 def test_document_models_are_ordinary_models(saved):
-    code = "from adaptag.cli.main import run; run()"
+    code = "from adaptag.cli.program import run; run()"
     done = subprocess.run(
         [sys.executable, "-c", code, "inspect", saved], capture_output=True, timeout=60
     )
@@ -278,15 +278,18 @@ def test_tables_of_many_classes_are_cut():
         ("train train -m m --dev plain", "plain:1: no label; write label<TAB>text"),
         ("train two -m m --no-bigrams", "--bigrams and --no-bigrams require the format text"),
         ("predict test -m no", "no: cannot read: No such file or directory"),
-        ("predict test -m train", "train: not an adaptag model"),
+        ("predict test -m train", "train: not an adaptag classifier"),
         (
             "predict test -m tagger",
-            "tagger: not a model of documents; train one with adaptag class",
+            "tagger: holds an adaptag model; expected an adaptag classifier",
         ),
         ("predict bad -m MODEL", "bad:2: invalid UTF-8; allowed: UTF-8 text"),
         ("predict test -m MODEL -o no/o", "no/o: cannot write"),
         ("evaluate plain -m MODEL", "plain:1: no label; write label<TAB>text"),
-        ("evaluate test -m tagger", "tagger: not a model of documents"),
+        (
+            "evaluate test -m tagger",
+            "tagger: holds an adaptag model; expected an adaptag classifier",
+        ),
         ("evaluate no -m MODEL", "no: cannot read"),
     ],
 )

@@ -18,7 +18,7 @@ from adaptag.cli.main import app
 from adaptag.corpus.ingredients import column_text, ingredients
 from tests.conftest import Done
 
-PROGRAM = [sys.executable, "-c", "from adaptag.cli.main import run; run()"]
+PROGRAM = [sys.executable, "-c", "from adaptag.cli.program import run; run()"]
 TRAIN = "The D B-NP\ncat N I-NP\nsat V O\n\nDogs N B-NP\nbark V O\n\nin I O\nRome R B-LOC\n"
 
 
@@ -390,7 +390,7 @@ def test_the_version_names_the_core():
 def test_help_needs_no_numpy():
     code = (
         "import sys; sys.argv = ['adaptag', '--help']\n"
-        "from adaptag.cli.main import run\n"
+        "from adaptag.cli.program import run\n"
         "try: run()\n"
         "except SystemExit as end: assert not end.code\n"
         "assert 'numpy' not in sys.modules, 'numpy'"

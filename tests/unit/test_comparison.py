@@ -16,9 +16,10 @@ import pytest
 import adaptag
 from adaptag.errors import AdaptagError, ParameterError
 from adaptag.experiments.charts import Series, bar_chart, line_chart
-from adaptag.experiments.comparison import active_weights, compare
+from adaptag.experiments.comparison import compare
 from adaptag.experiments.report import html_report, lowest_score, markdown_report
 from adaptag.experiments.results import Comparison, Data, Entry, Run
+from adaptag.experiments.runs import active_weights
 from adaptag.training.callbacks import Callback
 from adaptag.training.online import Trainer
 

@@ -373,7 +373,7 @@ def altered(trained, **changes):
 )
 def test_damaged_models_are_refused(trained, changes):
     assert DocumentClassifier.of(altered(trained)).scaling == trained.scaling
-    with pytest.raises(ModelError, match=r"^m: malformed model: "):
+    with pytest.raises(ModelError, match=r"^m: malformed classifier: "):
         DocumentClassifier.of(altered(trained, **changes), "m")
 
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 
 import pytest
 
 import adaptag
-from adaptag.cli.main import run
 from adaptag.corpus.ingredients import ingredients
 from adaptag.errors import AdaptagError
 
@@ -76,19 +74,13 @@ def test_weights_of_every_kind(rich):
     assert rich.weights_of(node + both)[0] is None
 
 
-def test_the_table_and_json(plain, tmp_path, monkeypatch, capsys):
-    plain.save(tmp_path / "m")
-    command = ["adaptag", "inspect", str(tmp_path / "m"), "--explain", "2 cups flour"]
-    monkeypatch.setattr(sys, "argv", [*command, "--json"])
-    with pytest.raises(SystemExit):
-        run()
-    told = json.loads(capsys.readouterr().out)
+def test_the_table_and_json(plain, program):
+    plain.save("m")
+    command = ["inspect", "m", "--explain", "2 cups flour"]
+    told = json.loads(program(*command, "--json").out)
     assert [one["token"] for one in told["tokens"]] == [["2"], ["cups"], ["flour"]]
     assert told == json.loads(json.dumps(plain.explain(["2", "cups", "flour"]).to_dict()))
-    monkeypatch.setattr(sys, "argv", [*command, "--top", "1"])
-    with pytest.raises(SystemExit):
-        run()
-    shown = capsys.readouterr().out
+    shown = program(*command, "--top", "1").out
     assert "cups" in shown
     assert "against" in shown
 
@@ -100,31 +92,24 @@ def test_the_table_and_json(plain, tmp_path, monkeypatch, capsys):
         (["--json"], "--json requires --explain"),
     ],
 )
-def test_bad_questions(plain, tmp_path, monkeypatch, capsys, arguments, message):
-    plain.save(tmp_path / "m")
-    monkeypatch.setattr(sys, "argv", ["adaptag", "inspect", str(tmp_path / "m"), *arguments])
-    with pytest.raises(SystemExit) as end:
-        run()
-    assert end.value.code == 2
-    assert message in capsys.readouterr().err
+def test_bad_questions(plain, program, arguments, message):
+    plain.save("m")
+    done = program("inspect", "m", *arguments)
+    assert done.code == 2
+    assert message in done.err
 
 
-def test_columns_are_parted_by_the_last_slashes(tmp_path, monkeypatch, capsys):
+def test_columns_are_parted_by_the_last_slashes(program):
     model = adaptag.train(
         [[("1/2", "CD"), ("cup", "NN")]], [["Q", "U"]], template="U:%x[0,0]/%x[0,1]\nB\n", passes=1
     )
-    model.save(tmp_path / "m")
-    command = ["adaptag", "inspect", str(tmp_path / "m"), "--json", "--explain"]
-    monkeypatch.setattr(sys, "argv", [*command, "1/2/CD cup/NN"])
-    with pytest.raises(SystemExit):
-        run()
-    told = json.loads(capsys.readouterr().out)
+    model.save("m")
+    command = ["inspect", "m", "--json", "--explain"]
+    told = json.loads(program(*command, "1/2/CD cup/NN").out)
     assert [one["token"] for one in told["tokens"]] == [["1/2", "CD"], ["cup", "NN"]]
-    monkeypatch.setattr(sys, "argv", [*command, "cup"])
-    with pytest.raises(SystemExit) as end:
-        run()
-    assert end.value.code == 2
-    assert "token 'cup' has 1 columns; the model needs 2" in capsys.readouterr().err
+    done = program(*command, "cup")
+    assert done.code == 2
+    assert "token 'cup' has 1 columns; the model needs 2" in done.err
 
 
 def test_attributes_have_no_tokens(tmp_path):

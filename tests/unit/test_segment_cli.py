@@ -155,7 +155,7 @@ def test_no_separator_stands_before_a_line_end(cli, saved, monkeypatch):
 
 
 def test_help_names_all_commands():
-    code = "from adaptag.cli.main import run; run()"
+    code = "from adaptag.cli.program import run; run()"
     done = subprocess.run(
         [sys.executable, "-c", code, "segment", "--help"], capture_output=True, timeout=60
     )

@@ -686,7 +686,7 @@ def test_ctrl_c_keeps_what_was_done(tmp_path, jobs):
     (tmp_path / "train.txt").write_text(column_text(lines), encoding="utf-8")
     # What a shell starts in the background ignores Ctrl-C, and so would what the tests start.
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    start = f"{heard}; from adaptag.cli.main import run; run()"
+    start = f"{heard}; from adaptag.cli.program import run; run()"
     words = ["tune", "train.txt", "--jobs", str(jobs), "--state", "s", "--full", "--passes", "12"]
     command = [sys.executable, "-c", start, *words]
     process = subprocess.Popen(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -19,16 +19,17 @@ from adaptag.evaluation.classification import ClassificationScore, evaluate_clas
 from adaptag.features.settings import FeatureSettings
 from adaptag.features.template import Template
 from adaptag.settings import AUTO, split_options, with_options
+from adaptag.storage.stored import Stored
 from adaptag.training.job import TrainingJob
 from adaptag.training.settings import TrainingSettings, parameter_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from adaptag.corpus.attributes import AttributeCorpus
-    from adaptag.storage.files import PathLike, Source
+    from adaptag.storage.files import Source
     from adaptag.training.callbacks import Callback
 
 __all__ = ["DocumentClassifier", "classification_job"]
@@ -82,7 +83,7 @@ def _squared_lengths(corpus: AttributeCorpus) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, eq=False)
-class DocumentClassifier:
+class DocumentClassifier(Stored):
     """A model of documents, with what it must know to read more of them.
 
     Attributes:
@@ -90,6 +91,8 @@ class DocumentClassifier:
         format: How its documents are written and become features.
         scaling: How their values are scaled.
     """
+
+    kind: ClassVar[str] = "classifier"
 
     model: Model
     format: DocumentFormat
@@ -99,8 +102,6 @@ class DocumentClassifier:
     def of(cls, model: Model, name: str = "the model") -> DocumentClassifier:
         """Make a classifier of a model of documents."""
         section = model.configuration.get(SECTION)
-        if section is None:
-            raise ModelError(f"{name}: not a model of documents; train one with adaptag classify")
         try:
             if not isinstance(section, dict) or not model.index.template.attributes:
                 raise ValueError(f"documents are {section!r}")
@@ -114,13 +115,8 @@ class DocumentClassifier:
             if document_format.format == AUTO:
                 raise ValueError("the format of the documents is auto")
         except (KeyError, TypeError, ValueError) as error:
-            raise ModelError(f"{name}: malformed model: {error}") from None
+            raise ModelError(f"{name}: malformed classifier: {error}") from None
         return cls(model, document_format, Scaling(flags[2], factor))
-
-    @classmethod
-    def load(cls, path: PathLike) -> DocumentClassifier:
-        """Load a model file."""
-        return cls.of(Model.load(path), str(path))
 
     @classmethod
     @with_options(DocumentFormat, DocumentFeatures, TrainingSettings, parameters=True)
@@ -159,10 +155,6 @@ class DocumentClassifier:
         job.callbacks = callbacks
         return cls.of(job.run())
 
-    def save(self, path: PathLike) -> None:
-        """Write the model file."""
-        self.model.save(path)
-
     def compact(
         self,
         *,
@@ -182,8 +174,7 @@ class DocumentClassifier:
             names: Whether the names of features are kept.
         """
         if dev is not None:
-            documents = corpus_of(dev, task=CLASSIFICATION, format=self.format)
-            dev = self.scaling(documents.corpus)
+            dev = self.scaling(self.read(dev).corpus)
         small = self.model.compact(
             within=within, dev=dev, prune=prune, weights=weights, names=names
         )
@@ -193,6 +184,16 @@ class DocumentClassifier:
     def labels(self) -> tuple[str, ...]:
         """The names of the classes."""
         return self.model.labels
+
+    @property
+    def is_compact(self) -> bool:
+        """Whether the classifier is compact: pruned, and not to be trained further."""
+        return self.model.is_compact
+
+    def read(self, data: Any, labels: Iterable[str] | None = None) -> Documents:
+        """Read labelled documents, written like those of the training data; as for ``train``."""
+        documents: Documents = corpus_of(data, labels, task=CLASSIFICATION, format=self.format)
+        return documents
 
     def read_parts(self, path: Source, *, bare: bool = False) -> Iterator[AttributeCorpus]:
         """Read documents to classify, some at a time, as those of the training data were read.
@@ -245,9 +246,18 @@ class DocumentClassifier:
 
     def evaluate(self, data: Any, labels: Iterable[str] | None = None) -> ClassificationScore:
         """Classify labelled documents, and score the classes; data and labels as for ``train``."""
-        documents = corpus_of(data, labels, task=CLASSIFICATION, format=self.format)
+        documents = self.read(data, labels)
         gold, names = documents.corpus.number_labels(self.labels)
         return evaluate_classes(gold, self.predict(documents.corpus), names)
+
+    def _write(self, file: IO[bytes]) -> None:
+        self.model.write_as(self.kind, file)
+
+    @classmethod
+    def _from_file(
+        cls, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], name: str
+    ) -> DocumentClassifier:
+        return cls.of(Model._from_file(header, tensors, name), name)
 
 
 def classification_job(

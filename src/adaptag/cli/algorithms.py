@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
+from adaptag.cli.arguments import argument
 
 __all__ = ["algorithms"]
 
 
 def algorithms(
     name: Annotated[
-        str | None, typer.Argument(help="Show the parameters of this one.", show_default=False)
+        str | None, argument(help="Show the parameters of this one.", show_default=False)
     ] = None,
 ) -> None:
     """List the training algorithms: what each optimises, its parameters, when to use it."""

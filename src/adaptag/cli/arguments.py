@@ -1,6 +1,6 @@
-"""Options and arguments of commands: declared here, parsed by typer, or here where that is simple.
+"""Options and arguments of commands: declared here, parsed here where that is simple, or by typer.
 
-Importing typer takes longer than reading a training file. So commands declare what they take with
+Importing typer takes longer than tagging a small file. So commands declare what they take with
 ``option`` and ``argument``, and a plain command line, without mistakes and without ``--help``, is
 parsed from these declarations. Everything else is left to typer, which gets the same declarations.
 """
@@ -10,8 +10,8 @@ from __future__ import annotations
 import functools
 import inspect
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin
@@ -19,7 +19,7 @@ from typing import Annotated, Any, get_args, get_origin
 __all__ = ["Declared", "argument", "for_typer", "option", "parse_plain"]
 
 NUMBERS = {int: re.compile(r"\d+"), float: re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")}
-PLAIN_DETAILS = {"help", "metavar", "min", "max", "show_default", "rich_help_panel"}
+TYPES = (str, int, float, bool, Path)
 
 
 @dataclass(frozen=True)
@@ -27,37 +27,61 @@ class Declared:
     """The declaration of an option or an argument of a command.
 
     Attributes:
-        positional: Whether it is an argument, which has no name on the command line.
         names: The names of an option, such as ``--model`` and ``-m``; by default that of the
             parameter. ``--x/--no-x`` names both forms of a flag.
-        details: What else typer is told: ``help``, ``metavar``, ``min``, ``max`` and others.
+        positional: Whether it is an argument, which has no name on the command line.
+        help: What it does.
+        metavar: What stands for its value in the help; by default its type.
+        min: The smallest number that is allowed.
+        max: The largest number that is allowed.
+        show_default: Whether the help shows the default, or what it shows in its place.
+        panel: The panel of the help that lists it.
     """
 
-    positional: bool
-    names: tuple[str, ...]
-    details: dict[str, Any] = field(hash=False)
+    names: tuple[str, ...] = ()
+    positional: bool = False
+    help: str = ""
+    metavar: str | None = None
+    min: float | None = None
+    max: float | None = None
+    show_default: bool | str = True
+    panel: str | None = None
 
     def for_typer(self) -> Any:
         """The declaration as typer's."""
         import typer
 
-        return (typer.Argument if self.positional else typer.Option)(*self.names, **self.details)
+        return (typer.Argument if self.positional else typer.Option)(
+            *self.names,
+            help=self.help,
+            metavar=self.metavar,
+            min=self.min,
+            max=self.max,
+            show_default=self.show_default,
+            rich_help_panel=self.panel,
+        )
 
 
 def option(*names: str, **details: Any) -> Declared:
-    """Declare an option, in the annotation of a parameter."""
-    return Declared(False, names, details)
+    """Declare an option, in the annotation of a parameter; the details are those of ``Declared``.
+
+    A list of values is an option that can be repeated.
+    """
+    return Declared(names, **details)
 
 
 def argument(**details: Any) -> Declared:
     """Declare an argument, in the annotation of a parameter."""
-    return Declared(True, (), details)
+    return Declared(positional=True, **details)
 
 
 def for_typer(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the declarations of typer in place of ours."""
     signature = inspect.signature(command, eval_str=True)
-    parameters = [_for_typer(parameter) for parameter in signature.parameters.values()]
+    parameters = [
+        parameter.replace(annotation=Annotated[kind, declared.for_typer()])
+        for parameter, kind, declared in _declarations(signature)
+    ]
 
     @functools.wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> None:
@@ -68,38 +92,45 @@ def for_typer(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def _for_typer(parameter: inspect.Parameter) -> inspect.Parameter:
-    if get_origin(parameter.annotation) is not Annotated:
-        return parameter
-    kind, declared, *_ = get_args(parameter.annotation)
-    if not isinstance(declared, Declared):
-        return parameter
-    return parameter.replace(annotation=Annotated[kind, declared.for_typer()])
+def _declarations(
+    signature: inspect.Signature,
+) -> Iterator[tuple[inspect.Parameter, Any, Declared]]:
+    """The parameters of a command, each with the type of its value and its declaration."""
+    for parameter in signature.parameters.values():
+        assert get_origin(parameter.annotation) is Annotated, f"{parameter} is not declared"
+        kind, declared = get_args(parameter.annotation)
+        yield parameter, kind, declared
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Taken:
-    """How a parameter is written on the command line."""
+    """How a parameter is written on the command line.
+
+    Attributes:
+        name: The name of the parameter.
+        type: The type of a value.
+        repeatable: Whether the parameter is a list of values, each with the option before it.
+        declared: Its declaration.
+    """
 
     name: str
     type: type
-    details: dict[str, Any]
+    repeatable: bool
+    declared: Declared
 
 
 def parse_plain(command: Callable[..., None], words: Sequence[str]) -> dict[str, Any] | None:
     """Parse a plain command line: the arguments of the command, or None where typer must parse it.
 
-    Plain are options with their values as ``--name value`` or ``--name=value``, each at most once,
-    flags, and arguments, all of simple types and within their bounds.
+    Plain are options with their values as ``--name value`` or ``--name=value``, each at most once
+    unless it is a list, flags, and arguments, all of simple types and within their bounds.
     """
     positional: list[_Taken] = []
     options: dict[str, _Taken] = {}
-    flags: dict[str, tuple[str, bool]] = {}
+    flags: dict[str, tuple[_Taken, bool]] = {}
     required = set()
-    for parameter in inspect.signature(command, eval_str=True).parameters.values():
-        taken, declared = _taken(parameter)
-        if taken is None:
-            return None
+    for parameter, kind, declared in _declarations(inspect.signature(command, eval_str=True)):
+        taken = _taken(parameter.name, kind, declared)
         if parameter.default is inspect.Parameter.empty:
             required.add(parameter.name)
         if declared.positional:
@@ -107,41 +138,46 @@ def parse_plain(command: Callable[..., None], words: Sequence[str]) -> dict[str,
         elif taken.type is bool:
             for name in declared.names or _flag_names(parameter.name):
                 yes, _, no = name.partition("/")
-                flags |= {yes: (taken.name, True)} | ({no: (taken.name, False)} if no else {})
+                flags |= {yes: (taken, True)} | ({no: (taken, False)} if no else {})
         else:
             options |= dict.fromkeys(declared.names or [_option_name(parameter.name)], taken)
     found: dict[str, Any] = {}
     rest = list(reversed(words))
     while rest:
         word = rest.pop()
-        name, equals, value = word.partition("=")
+        name, equals, text = word.partition("=")
         if word in flags:
-            key, given = flags[word]
+            taken, value = flags[word]
         elif name in options and name.startswith("--" if equals else "-"):
             if not equals and not rest:
                 return None
-            key, given = options[name].name, _value(options[name], value if equals else rest.pop())
+            taken = options[name]
+            value = _value(taken, text if equals else rest.pop())
         elif positional and _is_value(word):
-            key, given = positional[0].name, _value(positional.pop(0), word)
+            taken = positional.pop(0)
+            value = _value(taken, word)
         else:
             return None
-        if given is None or key in found:
+        if value is None or (taken.name in found and not taken.repeatable):
             return None
-        found[key] = given
+        found[taken.name] = [*found.get(taken.name, []), value] if taken.repeatable else value
     return found if required <= found.keys() else None
 
 
-def _taken(parameter: inspect.Parameter) -> tuple[_Taken | None, Declared]:
-    """How a parameter is written, None where it is not simple; and its declaration."""
-    nothing = Declared(False, (), {})
-    if get_origin(parameter.annotation) is not Annotated:
-        return None, nothing
-    kind, declared, *others = get_args(parameter.annotation)
-    kinds = [item for item in get_args(kind) or (kind,) if item is not NoneType]
-    simple = len(kinds) == 1 and kinds[0] in (str, int, float, bool, Path) and not others
-    if not simple or not isinstance(declared, Declared) or declared.details.keys() - PLAIN_DETAILS:
-        return None, nothing
-    return _Taken(parameter.name, kinds[0], declared.details), declared
+def _taken(name: str, kind: Any, declared: Declared) -> _Taken:
+    """How a parameter is written: ``T``, ``list[T]``, or one of them or None."""
+    (single,) = [item for item in _alternatives(kind) if item is not NoneType]
+    repeatable = get_origin(single) is list
+    if repeatable:
+        (single,) = get_args(single)
+    assert single in TYPES, f"{name} is of type {kind}"
+    assert not (repeatable and declared.positional), f"{name} is a list of arguments"
+    return _Taken(name, single, repeatable, declared)
+
+
+def _alternatives(kind: Any) -> tuple[Any, ...]:
+    """The types that a union consists of, or the type itself."""
+    return (kind,) if kind in TYPES or get_origin(kind) is list else get_args(kind)
 
 
 def _value(taken: _Taken, word: str) -> Any:
@@ -152,7 +188,7 @@ def _value(taken: _Taken, word: str) -> Any:
         if not NUMBERS[taken.type].fullmatch(word):
             return None
         number = taken.type(word)
-        low, high = taken.details.get("min"), taken.details.get("max")
+        low, high = taken.declared.min, taken.declared.max
         inside = (low is None or number >= low) and (high is None or number <= high)
         return number if inside else None
     return taken.type(word)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption
@@ -32,15 +32,17 @@ def calibrate(
     from rich.console import Console
     from rich.table import Table
 
-    from adaptag.cli.compact import opened
     from adaptag.cli.output import check_files, say
     from adaptag.cli.progress import working
     from adaptag.corpus.columns import ColumnFormat
+    from adaptag.loading import load
 
     check_files({"--output": output}, {"MODEL": model, "--dev": dev})
-    loaded, _, read, _ = opened(model, ColumnFormat(separator, comment, skip_docstart))
+    loaded: Any = load(model)
+    columns = ColumnFormat(separator, comment, skip_docstart)
+    form = {"format": columns} if loaded.kind == "model" else {}
     with working(f"calibrating {model}"):
-        data = read(dev)
+        data = loaded.read(dev, **form)
         calibrated = loaded.calibrated(data)
         calibrated.save(output)
         before, after = loaded.calibration(data), calibrated.calibration(data)

@@ -10,14 +10,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from adaptag.cli.arguments import argument, option
 from adaptag.cli.experiment import make_task, with_task
 from adaptag.cli.output import INTERRUPTED, check_files, say
 from adaptag.cli.progress import RunProgress
 from adaptag.cli.settings import number_or_name
 from adaptag.errors import FileError, ParameterError
-from adaptag.experiments.declarations import TAGGING, TaskDeclaration
+from adaptag.experiments.declarations import CLASSIFICATION, SEGMENTATION, TAGGING, TaskDeclaration
 from adaptag.training.algorithms import algorithms as all_algorithms
 
 if TYPE_CHECKING:
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
     from adaptag.experiments.results import Comparison, Table
 
-__all__ = ["compare", "compare_command"]
+__all__ = ["compare", "compare_classifiers", "compare_segmenters"]
 
 NARROW = (0, 1, 2, 6, 7)  # columns of the results to show on a narrow terminal
 WIDE = 140  # characters: the width of all columns
@@ -39,15 +38,15 @@ def compare_command(task: TaskDeclaration) -> Callable[..., None]:
     def compare(
         train: Annotated[
             Path,
-            typer.Argument(
+            argument(
                 metavar="TRAIN",
                 help=f"Training data, as for {' '.join(task.command)} (.gz, .xz; - for stdin).",
             ),
         ],
-        test: Annotated[Path, typer.Argument(metavar="TEST", help="Labelled data to score on.")],
+        test: Annotated[Path, argument(metavar="TEST", help="Labelled data to score on.")],
         algorithms: Annotated[
             str,
-            typer.Option(
+            option(
                 "--algorithms",
                 "-a",
                 help="Comma-separated names; the others are tested against the first. Algorithms: "
@@ -56,14 +55,14 @@ def compare_command(task: TaskDeclaration) -> Callable[..., None]:
         ] = "adf,sgd,averaged-perceptron",
         output: Annotated[
             Path,
-            typer.Option("--output", "-o", help=f"Output folder for {', '.join(FILES)}."),
+            option("--output", "-o", help=f"Output folder for {', '.join(FILES)}."),
         ] = Path("comparison"),
         seeds: Annotated[
-            int, typer.Option(min=1, help="Number of seeds, each with its own sentence order.")
+            int, option(min=1, help="Number of seeds, each with its own sentence order.")
         ] = 3,
         settings: Annotated[
             list[str] | None,
-            typer.Option(
+            option(
                 "--set",
                 metavar="NAME.PARAMETER=VALUE",
                 help="Set a parameter of one algorithm, such as adf.rate=0.05 or lbfgs.passes=100. "
@@ -72,7 +71,7 @@ def compare_command(task: TaskDeclaration) -> Callable[..., None]:
         ] = None,
         files: Annotated[
             list[Path] | None,
-            typer.Option(
+            option(
                 "--settings",
                 metavar="FILE",
                 help="JSON file of settings by algorithm, or the output of adaptag tune. Can be "
@@ -114,6 +113,8 @@ def compare_command(task: TaskDeclaration) -> Callable[..., None]:
 
 
 compare = compare_command(TAGGING)
+compare_segmenters = compare_command(SEGMENTATION)
+compare_classifiers = compare_command(CLASSIFICATION)
 
 
 def _run(
@@ -157,7 +158,7 @@ def _run(
         where = f"the report of {finished} is in {output}" if finished else "no report was written"
         left = f"; unfinished and left out: {', '.join(result.unfinished)}"
         say(f"interrupted: {where}{left if result.unfinished else ''}")
-        raise typer.Exit(INTERRUPTED)
+        raise SystemExit(INTERRUPTED)
 
 
 def _settings(files: list[Path], settings: list[str]) -> dict[str, dict[str, float | str]]:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
+from adaptag.cli.arguments import option
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -19,10 +19,10 @@ COLOURS = ["cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "
 
 
 def demo(
-    model: Annotated[Path, typer.Option("--model", "-m", help="Where to save the model.")] = Path(
+    model: Annotated[Path, option("--model", "-m", help="Where to save the model.")] = Path(
         "demo.adaptag"
     ),
-    passes: Annotated[int, typer.Option(min=1, help="Maximum number of passes.")] = 10,
+    passes: Annotated[int, option(min=1, help="Maximum number of passes.")] = 10,
 ) -> None:
     """Train on recipe ingredient lines, score the model, tag unseen lines, save it."""
     from rich.console import Console

@@ -4,55 +4,84 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from adaptag.cli.arguments import argument, option
 from adaptag.errors import ParameterError
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    import numpy as np
+    from numpy.typing import NDArray
+    from rich.table import Table
 
-    from adaptag.decoding.model import Model
+    from adaptag.decoding.explanation import Explanation
+    from adaptag.loading import AnyModel
+    from adaptag.model.linear_chain import LinearChain
+    from adaptag.segmentation.predictor import SegmentPredictor
 
 __all__ = ["inspect"]
 
 MOST_LABELS = 30
+KINDS = {  # what each kind of model is, and what it is trained on
+    "model": ("tagger", "sentence"),
+    "segmenter": ("segmenter", "sentence"),
+    "classifier": ("classifier", "document"),
+}
+CERTAINTY = {  # what shows how certain a model is that cannot be explained
+    "segmenter": "adaptag segment cut --probabilities",
+    "classifier": "adaptag classify predict --probabilities",
+}
 
 
 def inspect(
-    model: Annotated[Path, typer.Argument(metavar="MODEL", help="The model file.")],
-    top: Annotated[int, typer.Option(min=1, help="Number of features for each label.")] = 5,
-    verify: Annotated[bool, typer.Option("--verify", help="Check every byte first.")] = False,
+    model: Annotated[
+        Path, argument(metavar="MODEL", help="The model: tagger, segmenter or classifier.")
+    ],
+    top: Annotated[int, option(min=1, help="Number of features for each label.")] = 5,
+    verify: Annotated[bool, option("--verify", help="Check every byte first.")] = False,
     explain: Annotated[
         str | None,
-        typer.Option(
+        option(
             metavar="SENTENCE",
             help="Explain the labels of a sentence instead: tokens between spaces, the columns of "
             "a token between slashes: 'The/DT cat/NN'.",
         ),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="With --explain: write JSON.")] = False,
+    as_json: Annotated[bool, option("--json", help="With --explain: write JSON.")] = False,
 ) -> None:
     """Show a model: where it comes from, its sizes, strongest features and transitions."""
     from rich.console import Console
 
-    from adaptag.decoding.model import Model
+    from adaptag.loading import chain_of, load
+    from adaptag.model.linear_chain import LinearChain
 
     if as_json and explain is None:
         raise ParameterError("--json requires --explain")
-    loaded = Model.load(model, verify=verify)
+    loaded = load(model, verify=verify)
     console = Console()
     if explain is not None:
-        explanation = loaded.explain(_tokens(explain, loaded.index.template.n_columns))
+        explanation = _explanation(loaded, explain)
         if as_json:
-            typer.echo(json.dumps(explanation.to_dict(), ensure_ascii=False, indent=1))
+            print(json.dumps(explanation.to_dict(), ensure_ascii=False, indent=1))
         else:
             console.print(explanation.table(top))
         return
-    _summary(console, loaded, model)
-    _features(console, loaded, top)
-    _transitions(console, loaded, top)
+    chain = chain_of(loaded)
+    console.print(_summary(loaded, chain, model))
+    if isinstance(chain, LinearChain):
+        for table in (_features(chain, top), _transitions(chain, top)):
+            if table is not None:
+                console.print(table)
+
+
+def _explanation(model: Any, sentence: str) -> Explanation:
+    if model.kind in CERTAINTY:
+        raise ParameterError(
+            f"--explain is for taggers, and the model is a {model.kind}; {CERTAINTY[model.kind]} "
+            "shows how certain it is"
+        )
+    explanation: Explanation = model.explain(_tokens(sentence, model.index.template.n_columns))
+    return explanation
 
 
 def _tokens(sentence: str, n_columns: int) -> list[tuple[str, ...]]:
@@ -69,42 +98,72 @@ def _tokens(sentence: str, n_columns: int) -> list[tuple[str, ...]]:
     return tokens
 
 
-def _summary(console: Console, model: Model, path: Path) -> None:
+def _summary(model: AnyModel, chain: LinearChain[Any] | SegmentPredictor, path: Path) -> Table:
+    """Where a model comes from, and its sizes."""
     from rich.table import Table
     from rich.text import Text
 
-    origin = dict(model.provenance)
+    what, item = KINDS[model.kind]
+    names = {"sentences": f"{item}s"}
+    origin = {names.get(name, name): value for name, value in chain.provenance.items()}
     passes = origin.pop("passes", [])
     settings = origin.pop("feature_settings", {}) | origin.pop("training_settings", {})
     if isinstance(start := origin.get("start"), dict):
         origin["start"] = f"a model of {start.get('algorithm')}, {start.get('sentences')} sentences"
-    node, both, edge = model.index.n_of_kind
+    own = _particulars(model)
     size = path.stat().st_size
     facts: dict[str, object] = {
         "file": f"{path}, {size / 1e6:.1f} MB" if size > 1e5 else f"{path}, {size / 1e3:.1f} kB",
-        "labels": f"{len(model.labels)}: {', '.join(model.labels)}",
-        "features": f"{model.index.n_predicates:,}: {node:,} node, {both:,} both, {edge:,} edge",
-        "weights": f"{model.n_weights:,}",
-        "columns": model.index.n_columns,
-        "label scheme": model.label_scheme,
+        "kind": f"compact {what}" if model.is_compact else what,
+        "labels": f"{len(chain.labels)}: {', '.join(chain.labels)}",
+        **_sizes(chain, model),
+        **own,
         **origin,
         "settings": {
             key: value
             for key, value in settings.items()
-            if key not in origin and value not in (None, False)
+            if key not in origin and key not in own and value not in (None, False)
         },
     }
     if isinstance(passes, list) and passes and isinstance(passes[-1], dict):
         last: dict[str, object] = passes[-1]
         best_pass = next((p for p in passes if p.get("pass") == origin.get("best_pass")), last)
-        facts |= {"passes": len(passes), "loss per sentence": best_pass.get("loss")}
+        facts |= {"passes": len(passes), f"loss per {item}": best_pass.get("loss")}
         facts |= {"training accuracy": best_pass.get("accuracy")}
         if best_pass.get("dev_score") is not None:
             facts[f"dev {best_pass.get('dev_metric')}"] = best_pass["dev_score"]
     grid = Table.grid(padding=(0, 2))
     for key, value in facts.items():
         grid.add_row(Text(key.replace("_", " "), style="bold"), Text(_plain(value)))
-    console.print(grid)
+    return grid
+
+
+def _sizes(chain: Any, model: AnyModel) -> dict[str, object]:
+    if model.kind == "segmenter" and model.is_compact:
+        one, two, more = chain.n_of_length
+        return {
+            "patterns": f"{one:,} characters, {two:,} of two characters, {more:,} of more",
+            "scores": f"{chain.n_weights:,} of type {chain.tensors['rows'].dtype}",
+        }
+    node, both, edge = chain.index.n_of_kind
+    return {
+        "features": f"{chain.index.n_predicates:,}: {node:,} node, {both:,} both, {edge:,} edge",
+        "weights": f"{chain.n_weights:,}",
+    }
+
+
+def _particulars(model: Any) -> dict[str, object]:
+    """What only this kind of model has."""
+    if model.kind == "segmenter":
+        return {
+            "known words": f"{model.model_.index.n_words:,}",
+            "words of the user": f"{len(model.dictionary.to_dict()):,}",
+            "tags": model.tags,
+            "rare weight": model.rare_weight,
+        }
+    if model.kind == "classifier":
+        return {"format": model.format.format, "normalise": model.scaling.normalise}
+    return {"columns": model.index.n_columns, "label scheme": model.label_scheme}
 
 
 def _plain(value: object) -> str:
@@ -115,23 +174,24 @@ def _plain(value: object) -> str:
     return str(value)
 
 
-def _features(console: Console, model: Model, top: int) -> None:
+def _features(model: LinearChain[Any], top: int) -> Table | None:
+    """The features with the largest and smallest weights of each label."""
+    import numpy as np
     from rich.table import Table
     from rich.text import Text
 
+    weights = model.node_weights()
+    if len(weights) == 0:
+        return None
     table = Table(title="Strongest features", title_justify="left")
     table.add_column("label", style="bold")
     table.add_column("for")
     table.add_column("against")
-    weights = model.node_weights()
     count = min(top, len(weights))
     named = model.index.name
-    if len(weights) == 0:
-        return
     for y, label in enumerate(model.labels[:MOST_LABELS]):
-        column = weights[:, y]
-        order = column.argsort()
-        best, worst = order[::-1][:count], order[:count]
+        column = np.ascontiguousarray(weights[:, y])
+        best, worst = _largest(column, count), _largest(-column, count)
         table.add_row(
             Text(label),
             Text("\n".join(f"{column[p]:+6.2f} {named(p)}" for p in best if column[p] > 0)),
@@ -140,21 +200,32 @@ def _features(console: Console, model: Model, top: int) -> None:
         )
     if len(model.labels) > MOST_LABELS:
         table.caption = f"{len(model.labels) - MOST_LABELS} more labels are not shown"
-    console.print(table)
+    return table
 
 
-def _transitions(console: Console, model: Model, top: int) -> None:
+def _largest(values: NDArray[np.float32], n: int) -> list[int]:
+    """The places of the n largest values, the largest first."""
+    places = values.argpartition(-n)[-n:]
+    order: list[int] = places[(-values[places]).argsort(kind="stable")].tolist()
+    return order
+
+
+def _transitions(model: LinearChain[Any], top: int) -> Table | None:
+    """The transitions between labels, with the largest and smallest weights."""
     from rich.table import Table
     from rich.text import Text
 
-    _, both, edge = model.index.n_of_kind
-    if edge == 0:
-        return
-    matrix = model.edge_weights()[both]  # the most frequent edge predicate: plain label bigrams
-    table = Table(
-        title=Text(f"Transitions ({model.index.name(model.index.n_predicates - edge)})"),
-        title_justify="left",
-    )
+    from adaptag.features.characters import CharacterIndex
+
+    node, both, edge = model.index.n_of_kind
+    predicate = (
+        node if isinstance(model.index, CharacterIndex) else node + both
+    )  # plain label bigrams
+    if predicate == node + both + edge:
+        return None
+    _, matrix = model.weights_of(predicate)
+    assert matrix is not None
+    table = Table(title=Text(f"Transitions ({model.index.name(predicate)})"), title_justify="left")
     table.add_column("likely")
     table.add_column("unlikely")
     order = matrix.ravel().argsort()
@@ -166,4 +237,4 @@ def _transitions(console: Console, model: Model, top: int) -> None:
     count = min(2 * top, matrix.size)
     for best, worst in zip(order[::-1][:count], order[:count], strict=True):
         table.add_row(Text(named(int(best))), Text(named(int(worst))))
-    console.print(table)
+    return table

@@ -62,23 +62,23 @@ FormatOption = Annotated[
     str,
     option(
         help="columns, or attributes: CRFsuite's label<TAB>attribute[:value]…",
-        rich_help_panel=PANEL,
+        panel=PANEL,
     ),
 ]
 SeparatorOption = Annotated[
     str,
     option(
         help="What separates columns: tab, space (or tabs), or auto.",
-        rich_help_panel=PANEL,
+        panel=PANEL,
     ),
 ]
 CommentOption = Annotated[
     str,
-    option(help="Skip lines that start with this text.", rich_help_panel=PANEL),
+    option(help="Skip lines that start with this text.", panel=PANEL),
 ]
 DocstartOption = Annotated[
     bool,
-    option("--skip-docstart", help="Skip -DOCSTART- lines.", rich_help_panel=PANEL),
+    option("--skip-docstart", help="Skip -DOCSTART- lines.", panel=PANEL),
 ]
 DevOption = Annotated[
     Path | None,

@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import functools
 import gc
-import importlib
 import os
 import sys
 import warnings
 from collections.abc import Callable
 from typing import TextIO
 
-from adaptag.errors import AdaptagError, CorpusWarning
+from adaptag.errors import AdaptagError, CorpusWarning, WrongKindError
 
 __all__ = ["run", "start"]
-
-# Commands that start without typer where the command line is a plain one: module and function.
-QUICK_COMMANDS = {
-    ("train",): ("adaptag.cli.train", "train"),
-    ("tag",): ("adaptag.cli.tag", "tag"),
-    ("encode",): ("adaptag.cli.encode", "encode"),
-    ("classify", "train"): ("adaptag.cli.classify", "train"),
-    ("classify", "predict"): ("adaptag.cli.classify", "predict"),
-}
 
 
 def _show_warning(
@@ -40,21 +30,20 @@ def _show_warning(
         sys.stderr.write(warnings.formatwarning(message, category, filename, lineno, line))
 
 
-def _quick_command(words: list[str]) -> Callable[[], None] | None:
+def _plain_command(words: list[str]) -> Callable[[], None] | None:
     """The command that a plain command line means; None where typer must parse it."""
-    n = next((n for n in (1, 2) if tuple(words[:n]) in QUICK_COMMANDS), None)
-    if n is None:
-        return None
     from adaptag.cli.arguments import parse_plain
-    from adaptag.cli.output import interruptible
+    from adaptag.cli.commands import COMMANDS, command_of
 
-    module, function = QUICK_COMMANDS[tuple(words[:n])]
-    command = getattr(importlib.import_module(module), function)
-    arguments = parse_plain(command, words[n:])
-    return None if arguments is None else functools.partial(interruptible(command), **arguments)
+    for n in (1, 2):
+        if tuple(words[:n]) in COMMANDS:
+            command = command_of(tuple(words[:n]))
+            arguments = parse_plain(command, words[n:])
+            return None if arguments is None else functools.partial(command, **arguments)
+    return None
 
 
-def _run_quickly(command: Callable[[], None]) -> None:
+def _run_plain(command: Callable[[], None]) -> None:
     try:
         command()
         sys.stdout.flush()
@@ -63,10 +52,20 @@ def _run_quickly(command: Callable[[], None]) -> None:
         sys.exit(1)
 
 
+def _advice(error: AdaptagError) -> str:
+    """What to do about an error, where the command line has a word on it."""
+    from adaptag.cli.commands import TAKES
+
+    if isinstance(error, WrongKindError) and error.found in TAKES:
+        return f" (adaptag {TAKES[error.found]} takes a {error.found})"
+    return ""
+
+
 def start() -> None:
     """Run the program in a process of its own.
 
-    A quick command ends it at once: taking the interpreter and all memory apart takes time, too.
+    After a plain command line it ends at once: taking the interpreter and all memory apart takes
+    time, too.
     """
     if run():
         sys.stderr.flush()
@@ -77,11 +76,11 @@ def run() -> bool:
     """Run the program; bad input ends it with a message and exit code 2.
 
     Returns:
-        Whether it was a quick command, without an error.
+        Whether the command line was a plain one, and there was no error.
     """
     warnings.showwarning = _show_warning
     gc.disable()  # what is imported stays: there is nothing to collect
-    command = _quick_command(sys.argv[1:])
+    command = _plain_command(sys.argv[1:])
     try:
         if command is None:
             from adaptag.cli.main import app
@@ -90,8 +89,8 @@ def run() -> bool:
             app()
         else:
             gc.enable()
-            _run_quickly(command)
+            _run_plain(command)
     except AdaptagError as error:
-        sys.stderr.write(f"adaptag: {error}\n")
+        sys.stderr.write(f"adaptag: {error}{_advice(error)}\n")
         sys.exit(2)
     return command is not None

@@ -10,9 +10,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from adaptag.cli.compare import compare_command
+from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import (
     CalibrationOption,
     ChartOption,
@@ -26,9 +24,7 @@ from adaptag.cli.options import (
 )
 from adaptag.cli.output import output_stream, say, write_ordered
 from adaptag.cli.settings import given_parameters, with_settings
-from adaptag.cli.tune import tune_command
 from adaptag.errors import ParameterError
-from adaptag.experiments.declarations import SEGMENTATION
 from adaptag.features.settings import CharacterFeatures
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.settings import split_options
@@ -39,39 +35,28 @@ if TYPE_CHECKING:
     from adaptag.segmentation.new_words import Detection
     from adaptag.segmentation.segmenter import Segmenter
 
-__all__ = ["segment"]
+__all__ = ["cut", "evaluate", "new_words", "train"]
 
-segment = typer.Typer(
-    name="segment",
-    help="Word segmentation: train a segmenter, cut text, score it, find new words.",
-    no_args_is_help=True,
-)
-segment.command()(compare_command(SEGMENTATION))
-segment.command()(tune_command(SEGMENTATION))
-
-TextArgument = Annotated[
-    Path, typer.Argument(metavar="TEXT", help="Plain text (.gz, .xz; - for stdin).")
-]
+TextArgument = Annotated[Path, argument(metavar="TEXT", help="Plain text (.gz, .xz; - for stdin).")]
 DictionaryOption = Annotated[
     list[Path] | None,
-    typer.Option(
+    option(
         "--dictionary",
         "-d",
         help="Your own words: one per line, followed by its weight or 'force'. Repeatable.",
     ),
 ]
 ThresholdOption = Annotated[
-    float, typer.Option(min=0, max=1, help="The probability that a new word must exceed.")
+    float, option(min=0, max=1, help="The probability that a new word must exceed.")
 ]
-RoundsOption = Annotated[int, typer.Option(min=1, help="Maximum number of rounds.")]
+RoundsOption = Annotated[int, option(min=1, help="Maximum number of rounds.")]
 
 
-@segment.command()
 @with_settings(SegmenterSettings, CharacterFeatures, TrainingSettings, parameters=True)
 def train(
     data: Annotated[
         Path,
-        typer.Argument(
+        argument(
             metavar="TRAIN", help="Spaced text, one sentence per line (.gz, .xz; - for stdin)."
         ),
     ],
@@ -120,16 +105,15 @@ def train(
     )
 
 
-@segment.command()
 def cut(
     data: TextArgument,
     model: ModelOption,
     output: OutputOption = None,
     dictionary: DictionaryOption = None,
-    separator: Annotated[str, typer.Option(help="What to write between words.")] = " ",
+    separator: Annotated[str, option(help="What to write between words.")] = " ",
     probabilities: Annotated[
         bool,
-        typer.Option("--probabilities", help="One word per line, a tab, the word's probability."),
+        option("--probabilities", help="One word per line, a tab, the word's probability."),
     ] = False,
     threads: ThreadsOption = None,
 ) -> None:
@@ -181,30 +165,27 @@ def _with_probabilities(segmenter: Segmenter, part: TextPart) -> tuple[bytes, in
     return "".join(out).encode(), len(part.data)
 
 
-@segment.command()
 def evaluate(
-    gold: Annotated[Path, typer.Argument(metavar="GOLD", help="Spaced text with the right words.")],
+    gold: Annotated[Path, argument(metavar="GOLD", help="Spaced text with the right words.")],
     predicted: Annotated[
-        Path | None, typer.Argument(metavar="[PREDICTED]", help="The same text, as it was cut.")
+        Path | None, argument(metavar="[PREDICTED]", help="The same text, as it was cut.")
     ] = None,
     model: Annotated[
         Path | None,
-        typer.Option(
-            "--model", "-m", help="Cut with this model, whose training words count as known."
-        ),
+        option("--model", "-m", help="Cut with this model, whose training words count as known."),
     ] = None,
     words: Annotated[
         Path | None,
-        typer.Option(help="With PREDICTED: the words of the training data, or that data itself."),
+        option(help="With PREDICTED: the words of the training data, or that data itself."),
     ] = None,
     fold: Annotated[
         str | None,
-        typer.Option(
+        option(
             help="How words are compared with --words: none, width or types.", show_default="none"
         ),
     ] = None,
     new_words: Annotated[
-        bool, typer.Option("--new-words", help="With a model: find new words first.")
+        bool, option("--new-words", help="With a model: find new words first.")
     ] = False,
     dictionary: DictionaryOption = None,
     as_json: JsonOption = False,
@@ -249,7 +230,7 @@ def evaluate(
         )
     if as_json:
         further = {} if measured is None else {"calibration": measured.to_dict()}
-        typer.echo(json.dumps({**score.to_dict(), **further}, indent=2))
+        print(json.dumps({**score.to_dict(), **further}, indent=2))
     else:
         console = Console()
         console.print(segmentation_table(score))
@@ -258,22 +239,21 @@ def evaluate(
     write_chart(chart, measured)
 
 
-@segment.command("new-words")
 def new_words(
     data: TextArgument,
     model: ModelOption,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Write the words as a dictionary, for --dictionary."),
+        option("--output", "-o", help="Write the words as a dictionary, for --dictionary."),
     ] = None,
     segmented: Annotated[
-        Path | None, typer.Option(help="Write the text as it is cut with the new words.")
+        Path | None, option(help="Write the text as it is cut with the new words.")
     ] = None,
     dictionary: DictionaryOption = None,
     threshold: ThresholdOption = 0.5,
     rounds: RoundsOption = 10,
-    as_json: Annotated[bool, typer.Option("--json", help="Write all of them as JSON.")] = False,
-    show: Annotated[int, typer.Option(min=1, help="Words to show in the table.")] = 40,
+    as_json: Annotated[bool, option("--json", help="Write all of them as JSON.")] = False,
+    show: Annotated[int, option(min=1, help="Words to show in the table.")] = 40,
 ) -> None:
     """Find words that the training data does not have, and cut the text again with them."""
     from rich.console import Console
@@ -296,7 +276,7 @@ def new_words(
             for line, words in zip(lines, detection.segmentation, strict=True):
                 file.write(_spaced_line(line, words).encode())
     if as_json:
-        typer.echo(json.dumps(detection.to_dict(), ensure_ascii=False, indent=1))
+        print(json.dumps(detection.to_dict(), ensure_ascii=False, indent=1))
     else:
         Console().print(_new_words_table(detection, show))
 

@@ -77,7 +77,7 @@ def with_values(
                 help=_setting_help(declaration),
                 metavar=VALUES,
                 show_default=False,
-                rich_help_panel=TO_TRY,
+                panel=TO_TRY,
             )
             added.append(_keyword(declaration.name, str, declared))
         return _with_options(command, added)
@@ -105,7 +105,7 @@ def _setting_option(declaration: Parameter) -> inspect.Parameter:
         help=_setting_help(declaration),
         metavar="NAME" if len(declaration.choices) > MOST_SHOWN else _choices(declaration),
         show_default=False,
-        rich_help_panel=declaration.panel or None,
+        panel=declaration.panel or None,
     )
     return _keyword(declaration.name, declaration.type, declared)
 
@@ -136,7 +136,7 @@ def _parameter_options(
             continue
         kind, metavar = form(declarations[0][1])
         declared = option(
-            help=_help(declarations), metavar=metavar, show_default=False, rich_help_panel=panel
+            help=_help(declarations), metavar=metavar, show_default=False, panel=panel
         )
         options.append(_keyword(name, kind, declared))
     return options
@@ -164,12 +164,12 @@ def _with_options(
     own = [p for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
     earlier = {p.name for p in own}
     added = [p for p in added if p.name not in earlier]
-    names = {p.name for p in added}
+    defaults = {p.name: p.default for p in added}
 
     @functools.wraps(command)
     def wrapped(**arguments: Any) -> None:
-        passed_arguments = {n: v for n, v in arguments.items() if n not in names or v is not None}
-        command(**passed_arguments)
+        options = {name: arguments.pop(name, default) for name, default in defaults.items()}
+        command(**arguments, **{name: v for name, v in options.items() if v is not None})
 
     wrapped.__signature__ = signature.replace(parameters=own + added)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {p.name: p.annotation for p in own + added}

@@ -10,19 +10,18 @@ from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
+from adaptag.cli.arguments import argument, option
 from adaptag.cli.experiment import make_task, with_task
 from adaptag.cli.output import INTERRUPTED, check_files, output_stream, say
 from adaptag.cli.settings import given_values, with_values
-from adaptag.experiments.declarations import TAGGING, TaskDeclaration
+from adaptag.experiments.declarations import CLASSIFICATION, SEGMENTATION, TAGGING, TaskDeclaration
 from adaptag.experiments.space import on_request
 from adaptag.training.settings import parameter_names
 
 if TYPE_CHECKING:
     from adaptag.experiments.tuning import Progress, Tuning
 
-__all__ = ["tune", "tune_command"]
+__all__ = ["tune", "tune_classifier", "tune_segmenter"]
 
 OUTPUT = "Output"
 TRAINING = ("algorithm", "seed")  # settings of training that the search takes
@@ -37,7 +36,7 @@ def tune_command(task: TaskDeclaration) -> Callable[..., None]:
     def tune(
         data: Annotated[
             Path,
-            typer.Argument(
+            argument(
                 metavar="TRAIN",
                 help=f"Training data, as for {' '.join(task.command)} (.gz, .xz; - for stdin); "
                 "never test data.",
@@ -45,71 +44,61 @@ def tune_command(task: TaskDeclaration) -> Callable[..., None]:
         ],
         also: Annotated[
             str,
-            typer.Option(
+            option(
                 metavar="NAME,…",
                 help="Comma-separated further settings to search: "
                 f"{', '.join(on_request(searchable))}.",
             ),
         ] = "",
-        folds: Annotated[
-            int, typer.Option(min=2, help="Number of folds for cross-validation.")
-        ] = 4,
+        folds: Annotated[int, option(min=2, help="Number of folds for cross-validation.")] = 4,
         held_out: Annotated[
             float | None,
-            typer.Option(
-                min=0, max=1, help="Instead of folds, hold out this fraction of the sentences."
-            ),
+            option(min=0, max=1, help="Instead of folds, hold out this fraction of the sentences."),
         ] = None,
         shuffle: Annotated[
             bool,
-            typer.Option(
-                "--shuffle", help="Assign sentences to folds at random, for sorted files."
-            ),
+            option("--shuffle", help="Assign sentences to folds at random, for sorted files."),
         ] = False,
         passes: Annotated[
             int | None,
-            typer.Option(
+            option(
                 min=1,
                 help="Maximum number of passes; the best number is chosen too.",
                 show_default="twice the algorithm's own; lbfgs and owlqn: the algorithm's own",
             ),
         ] = None,
         finalists: Annotated[
-            int, typer.Option(min=1, help="Halve the number of trials until this many are left.")
+            int, option(min=1, help="Halve the number of trials until this many are left.")
         ] = 2,
         full: Annotated[
-            bool, typer.Option("--full", help="Train all trials for all passes, without halving.")
+            bool, option("--full", help="Train all trials for all passes, without halving.")
         ] = False,
         jobs: Annotated[
             int | None,
-            typer.Option(
-                "--jobs", "-j", min=1, help="Number of processes.", show_default="one per core"
-            ),
+            option("--jobs", "-j", min=1, help="Number of processes.", show_default="one per core"),
         ] = None,
         output: Annotated[
             Path | None,
-            typer.Option(
-                "--output", "-o", help="Write all scores as JSON.", rich_help_panel=OUTPUT
-            ),
+            option("--output", "-o", help="Write all scores as JSON.", panel=OUTPUT),
         ] = None,
         markdown: Annotated[
-            Path | None, typer.Option(help="Write the table as Markdown.", rich_help_panel=OUTPUT)
+            Path | None, option(help="Write the table as Markdown.", panel=OUTPUT)
         ] = None,
         chart: Annotated[
             Path | None,
-            typer.Option(help="Draw the scores after each pass as SVG.", rich_help_panel=OUTPUT),
+            option(help="Draw the scores after each pass as SVG.", panel=OUTPUT),
         ] = None,
         state: Annotated[
             Path | None,
-            typer.Option(
+            option(
                 help="File of finished jobs: the same command continues from there.",
                 show_default="OUTPUT.state or TRAIN.tune.state",
-                rich_help_panel=OUTPUT,
+                panel=OUTPUT,
             ),
         ] = None,
         restart: Annotated[
             bool,
-            typer.Option("--restart", help="Start over and discard the content of the state file."),
+            option("--restart", help="Start over and discard the content of the state file."),
         ] = False,
         **options: Any,
     ) -> None:
@@ -151,12 +140,14 @@ def tune_command(task: TaskDeclaration) -> Callable[..., None]:
                 f"interrupted: finished jobs are in {state_file}; the same command continues from "
                 "there"
             )
-            raise typer.Exit(INTERRUPTED) from None
+            raise SystemExit(INTERRUPTED) from None
 
     return tune
 
 
 tune = tune_command(TAGGING)
+tune_segmenter = tune_command(SEGMENTATION)
+tune_classifier = tune_command(CLASSIFICATION)
 
 
 def _run(data: Path, outputs: dict[str, Path | None], arguments: dict[str, Any]) -> None:
@@ -203,7 +194,7 @@ def _show(result: "Tuning") -> None:
     sys.stdout.flush()
     for note in result.notes():
         say(note)
-    typer.echo(result.command())
+    print(result.command())
 
 
 def _progress() -> AbstractContextManager[Any]:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ColumnCorpus", "ColumnFormat", "ColumnPart", "column_parts", "no_sentence"]
 
+NEWLINE = ord("\n")
 DOCSTART = b"-DOCSTART-"
 DOCSTART_LINE = re.compile(rb"^-DOCSTART-(?=\s|$)", re.MULTILINE)
 WAIT = 0.2  # seconds until a file is looked at again
@@ -72,7 +73,8 @@ class _Reader:
         if self.data_line == 0:
             part.parse()
             self.separator, self.columns, self.data_line = part.form
-        self.line += data.count(b"\n")
+        # many times as fast as data.count
+        self.line += int(np.count_nonzero(np.frombuffer(data, np.uint8) == NEWLINE))
         return part
 
     def part(self, data: bytes) -> ColumnPart:

@@ -193,13 +193,21 @@ class Model(LinearChain[FeatureIndex]):
         format: Any = None,  # noqa: A002
     ) -> Dataset:
         """Encode labelled data with the features of the model; the arguments are those above."""
-        corpus = self._labelled_corpus(data, labels, format)
+        corpus = self.read(data, labels, format=format)
         return Dataset.encode(corpus, self.index, self.labels)
 
-    def _labelled_corpus(self, data: Any, labels: Any, format: Any) -> Any:  # noqa: A002
+    def read(
+        self,
+        data: Any,
+        labels: Iterable[Sequence[str | None]] | None = None,
+        *,
+        format: Any = None,  # noqa: A002
+    ) -> Corpus:
+        """Read labelled data, to score on it several times; the arguments are those above."""
         attributes = self.index.template.attributes
         form = "attributes" if attributes else format
-        return corpus_of(data, labels, format=form, tokens=not attributes)
+        corpus: Corpus = corpus_of(data, labels, format=form, tokens=not attributes)
+        return corpus
 
     def compact(
         self,
@@ -224,7 +232,7 @@ class Model(LinearChain[FeatureIndex]):
             names: Whether the names of features are kept, for ``explain`` and ``inspect``.
         """
         data, gold = dev if isinstance(dev, tuple) and len(dev) == 2 else (dev, None)
-        corpus = None if data is None else self._labelled_corpus(data, gold, None)
+        corpus = None if data is None else self.read(data, gold)
 
         def build(threshold: float, named: bool) -> Model:
             index = compact_index(self, prune=threshold, weights=weights, names=named)

@@ -47,6 +47,16 @@ class ClassificationScore:
         return self.total.recall
 
     @property
+    def metric(self) -> str:
+        """What ``score`` is."""
+        return "accuracy"
+
+    @property
+    def score(self) -> float:
+        """The one number to compare by."""
+        return self.accuracy
+
+    @property
     def by_class(self) -> dict[str, Score]:
         """The documents of each class: right, predicted, and in the gold data (the support)."""
         counts = (self.confusion.diagonal(), self.confusion.sum(axis=0), self.confusion.sum(axis=1))

@@ -10,14 +10,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from rich import box
-from rich.table import Table
-
 from adaptag.errors import CorpusError
 from adaptag.evaluation.scores import Score
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from rich.table import Table
 
 __all__ = ["SegmentationScore", "evaluate_segmentation", "segmentation_table"]
 
@@ -35,6 +34,16 @@ class SegmentationScore(Score):
 
     oov: int = 0
     oov_correct: int = 0
+
+    @property
+    def metric(self) -> str:
+        """What ``score`` is."""
+        return "F1"
+
+    @property
+    def score(self) -> float:
+        """The one number to compare by."""
+        return self.f1
 
     @property
     def oov_rate(self) -> float:
@@ -169,6 +178,9 @@ def _trace_back(trace: list[dict[int, int]], x: int, y: int) -> list[int]:
 
 def segmentation_table(score: SegmentationScore) -> Table:
     """The figures of a bakeoff, as a table for the terminal."""
+    from rich import box
+    from rich.table import Table
+
     caption = f"{score.gold:,} gold words, {score.predicted:,} predicted, {score.correct:,} right"
     result = Table(box=box.HORIZONTALS, caption=caption, caption_justify="left")
     for heading in ("precision", "recall", "F1", "OOV rate", "OOV recall", "IV recall"):

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag.experiments.charts import Series, line_chart, prefix_ids
-from adaptag.experiments.comparison import ZERO_TOLERANCE
 from adaptag.experiments.results import SIGNIFICANCE_LEVEL, machine_line
+from adaptag.experiments.runs import ZERO_TOLERANCE
 from adaptag.experiments.significance import BLOCKS, TRIALS
 
 if TYPE_CHECKING:

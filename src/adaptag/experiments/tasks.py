@@ -31,8 +31,9 @@ from adaptag.experiments.problem import Part, Problem
 from adaptag.experiments.results import Data
 from adaptag.features.settings import CharacterFeatures, FeatureSettings
 from adaptag.features.template import Template
-from adaptag.segmentation.segmenter import Segmenter, segmentation_job
+from adaptag.segmentation.segmenter import Segmenter
 from adaptag.segmentation.settings import SegmenterSettings
+from adaptag.segmentation.training import segmentation_job
 from adaptag.settings import AUTO, Settings
 from adaptag.storage.files import STDIN, shown
 from adaptag.storage.tensors import kind_of

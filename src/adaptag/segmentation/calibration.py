@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptag._native import core, cores
+from adaptag._native import core
 from adaptag.decoding.temperature import fit_temperature
+from adaptag.parallel import threads_for
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -24,7 +25,7 @@ def word_predictions(
     native: core.Segmenter, dictionary: core.Lexicon, corpus: SegmentedCorpus
 ) -> tuple[NDArray[np.float32], NDArray[np.bool_]]:
     """Cut a segmented text anew: the probability of each word, and whether it is right."""
-    _, starts, probabilities = native.marks(corpus.texts(), dictionary, cores())
+    _, starts, probabilities = native.marks(corpus.texts(), dictionary, threads_for(None))
     gold = np.zeros(len(starts) + 1, bool)
     lengths = [len(word) for words in corpus.words() for word in words]
     gold[np.cumsum([0, *lengths])] = True

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.segmentation.segmenter import Segmenter
+    from adaptag.segmentation.cutter import Cutter
 
 __all__ = ["WEIGHT", "Detection", "NewWord", "detect", "may_be_new"]
 
@@ -63,7 +63,7 @@ class Detection:
 
 
 def detect(
-    segmenter: Segmenter,
+    segmenter: Cutter,
     texts: Sequence[str],
     *,
     threshold: float = 0.5,
@@ -113,7 +113,7 @@ def detect(
 
 
 def _unknown_words(
-    segmenter: Segmenter,
+    segmenter: Cutter,
     texts: Sequence[str],
     offsets: NDArray[np.int64],
     starts: NDArray[np.uint8],

@@ -34,6 +34,7 @@ __all__ = ["FORM", "VALUES", "Patterns", "SegmentPredictor"]
 FORM = "predictor"  # of a file that holds a predictor instead of weights
 VERSION = 2
 VALUES: dict[str, np.dtype[Any]] = {"int8": np.dtype(np.int8), "int16": np.dtype(np.int16)}
+NO_ROW = 0xFFFFFFFF  # of a pattern without scores that longer ones begin with
 LOAD, COMPACT_LOAD = 0.6, 0.8  # the share of the slots that are used: fast, or small
 TENSORS: dict[str, tuple[type[Any], tuple[int | None, ...]]] = {
     "pages": (np.uint32, (None,)),
@@ -176,9 +177,16 @@ class SegmentPredictor:
 
     @property
     def n_predicates(self) -> int:
-        """Patterns of two characters and more that have scores, and characters."""
-        with_rows = np.count_nonzero(self.tensors["slots"][:, 2] != 0xFFFFFFFF)
-        return int(with_rows) + len(self.tensors["character_rows"]) - 1
+        """Patterns that have scores."""
+        return sum(self.n_of_length)
+
+    @property
+    def n_of_length(self) -> tuple[int, int, int]:
+        """Patterns of one, of two and of more characters that have scores."""
+        slots, n_rows = self.tensors["slots"], len(self.tensors["character_rows"])
+        parents = slots[slots[:, 2] != NO_ROW, 0]
+        two = int(np.count_nonzero(parents < n_rows))
+        return n_rows - 1, two, len(parents) - two
 
     @property
     def n_weights(self) -> int:

@@ -1,32 +1,31 @@
-"""The segmenter: text in, words out."""
+"""The segmenter: trained, saved and loaded, with the conventions of estimators."""
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
-import numpy as np
-
-from adaptag._native import core, cores
-from adaptag.corpus.data import SEGMENTATION, corpus_of
-from adaptag.corpus.segmented import SegmentedCorpus, tag_names
-from adaptag.dataset.encoded import Examples, prefixed
-from adaptag.errors import CorpusError, ModelError, NotTrainedError, ParameterError, unknown
+from adaptag.corpus.data import SEGMENTATION
+from adaptag.corpus.segmented import tag_names
+from adaptag.dataset.encoded import prefixed
+from adaptag.errors import ModelError, NotTrainedError, ParameterError, unknown
 from adaptag.evaluation.calibration import BINS, Calibration, reliability
-from adaptag.evaluation.segmentation import SegmentationScore, evaluate_segmentation
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.settings import CharacterFeatures
 from adaptag.model.linear_chain import EXTRA, LinearChain
 from adaptag.segmentation.calibration import best_temperature, word_predictions
+from adaptag.segmentation.cutter import Cutter
 from adaptag.segmentation.dictionary import UserDictionary
-from adaptag.segmentation.new_words import Detection, detect
 from adaptag.segmentation.predictor import FORM, Patterns, SegmentPredictor
 from adaptag.segmentation.settings import SegmenterSettings
+from adaptag.segmentation.training import (
+    segmentation_chain,
+    segmentation_examples,
+    segmentation_job,
+)
 from adaptag.settings import split_options, with_options
 from adaptag.storage.stored import Stored
-from adaptag.training.job import TrainingJob
 from adaptag.training.online import PASS_SIZE, Trainer
 from adaptag.training.settings import TrainingSettings, parameter_names, with_parameters
 
@@ -35,26 +34,17 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.storage.files import Source
+    from adaptag._native import core
+    from adaptag.segmentation.cutter import Segmented
     from adaptag.training.callbacks import Callback
 
-    Segmented = Source | SegmentedCorpus | Iterable[Iterable[str]]
     Chain = LinearChain[CharacterIndex]
 
-__all__ = ["Segmenter", "Word", "segmentation_job"]
-
-
-@dataclass(frozen=True)
-class Word:
-    """A word of a text: where it begins, and the probability that exactly this is a word."""
-
-    text: str
-    start: int
-    probability: float
+__all__ = ["Segmenter"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
+class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Cutter, Stored):
     """A word segmenter, with the conventions of scikit-learn's estimators.
 
     The arguments are the settings of the [features](guide/settings.md) and of
@@ -116,11 +106,11 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
             callbacks: Objects that are notified of the progress and can stop training.
         """
         job = segmentation_job(
-            corpus_of(X, y, task=SEGMENTATION),
+            self.read(X, y),
             SegmenterSettings.taken_from(self),
             CharacterFeatures.taken_from(self),
             TrainingSettings.taken_from(self),
-            dev=None if dev is None else corpus_of(dev, task=SEGMENTATION),
+            dev=None if dev is None else self.read(dev),
         )
         job.callbacks = callbacks
         self._set_model(job.run())
@@ -136,7 +126,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
             X: As for ``fit``.
             y: As for ``fit``.
         """
-        corpus = corpus_of(X, y, task=SEGMENTATION)
+        corpus = self.read(X, y)
         settings = TrainingSettings.taken_from(self)
         model: Chain | SegmentPredictor | None = self.__dict__.get("model_")
         if isinstance(model, SegmentPredictor):
@@ -145,7 +135,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
             index = CharacterIndex.build(corpus, CharacterFeatures.taken_from(self))
         else:
             index = model.index
-        part = _examples(index, corpus, self.tags)
+        part = segmentation_examples(index, corpus, self.tags)
         trainer: Trainer | None = self.__dict__.get("_trainer")
         if trainer is None:
             if not settings.chosen.streams:
@@ -163,7 +153,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         sizes = {name: size + int(before.get(name, 0)) for name, size in corpus.sizes().items()}
         record = {**before, **sizes}
         record.pop("temperature", None)  # it belongs to other weights
-        self._set_model(_chain(self.tags, index, trainer.current_weights(), record))
+        self._set_model(segmentation_chain(self.tags, index, trainer.current_weights(), record))
         self._trainer = trainer
         return self
 
@@ -206,126 +196,6 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         """Words of the user's own; they are saved with the segmenter."""
         return UserDictionary(self.model_.index.features.fold if self._is_fitted() else self.fold)
 
-    # ---- cutting ------------------------------------------------------------------------------
-
-    def cut(self, text: str) -> list[str]:
-        """Cut a text into words."""
-        try:
-            return self._native.cut_text(text, self.dictionary.native)
-        except core.InputError as error:
-            raise _refusal(error) from None
-
-    def cut_all(self, texts: Iterable[str], threads: int | None = None) -> list[list[str]]:
-        """Cut many texts, on all cores unless ``threads`` says otherwise."""
-        n = _threads(threads)
-        try:
-            return self._native.cut(list(texts), self.dictionary.native, n)
-        except core.InputError as error:
-            raise _refusal(error) from None
-
-    def spaced(self, text: bytes, separator: str = " ", *, continues: bool = False) -> bytes | None:
-        """Cut UTF-8 text, with separators between the words instead of its white space.
-
-        Line ends stay. Many parts of a text can be cut by several threads at the same time.
-
-        Args:
-            text: The text.
-            separator: What to write between words.
-            continues: Whether the text goes on with a line: a separator comes before its first
-                word.
-
-        Returns:
-            The text, or None where it is not UTF-8.
-        """
-        dictionary = self.dictionary.native
-        try:
-            return self._native.spaced(text, separator.encode(), continues, dictionary)
-        except core.InputError:
-            return None
-
-    def words(self, text: str) -> list[Word]:
-        """Cut a text into words with their places and probabilities."""
-        return self.words_all([text], 1)[0]
-
-    def words_all(self, texts: Iterable[str], threads: int | None = None) -> list[list[Word]]:
-        """Cut many texts into words with their places and probabilities."""
-        all_texts = list(texts)
-        offsets, starts, probabilities = self.marks(all_texts, threads)
-        all_words = []
-        for text, first, last in zip(all_texts, offsets, offsets[1:], strict=False):
-            begins = np.flatnonzero(starts[first:last])
-            bounds = itertools.pairwise([*begins.tolist(), len(text)])
-            chances = probabilities[first:last][begins].tolist()
-            all_words.append(
-                [Word(text[a:b], a, p) for (a, b), p in zip(bounds, chances, strict=True)]
-            )
-        return all_words
-
-    def new_words(
-        self, texts: Iterable[str], *, threshold: float = 0.5, rounds: int = 10
-    ) -> Detection:
-        """Find words that the training data does not have; see ``new_words.detect``."""
-        return detect(self, list(texts), threshold=threshold, rounds=rounds)
-
-    def evaluate(
-        self, data: Segmented, words: Iterable[Sequence[str]] | None = None
-    ) -> SegmentationScore:
-        """Cut segmented text anew, and score the words; the arguments are those of ``fit``."""
-        corpus: SegmentedCorpus = corpus_of(data, words, task=SEGMENTATION)
-        return evaluate_segmentation(corpus.words(), self.cut_all(corpus.texts()), self._knows)
-
-    def calibration(
-        self,
-        data: Segmented,
-        words: Iterable[Sequence[str]] | None = None,
-        *,
-        bins: int = BINS,
-    ) -> Calibration:
-        """Measure on segmented text how well the probabilities of words can be trusted.
-
-        Args:
-            data: As for ``fit``.
-            words: As for ``fit``.
-            bins: The number of bins, all of the same width.
-        """
-        corpus: SegmentedCorpus = corpus_of(data, words, task=SEGMENTATION)
-        predictions = word_predictions(self._native, self.dictionary.native, corpus)
-        return Calibration({"words": reliability(*predictions, bins)}, self.model_.temperature)
-
-    def calibrated(
-        self, data: Segmented, words: Iterable[Sequence[str]] | None = None
-    ) -> Segmenter:
-        """Make a segmenter whose probabilities are calibrated, and that cuts alike.
-
-        All scores are divided by a temperature, where they become probabilities.
-
-        Args:
-            data: Segmented text that was not trained on, as for ``fit``.
-            words: As for ``fit``.
-        """
-        corpus: SegmentedCorpus = corpus_of(data, words, task=SEGMENTATION)
-        temperature = best_temperature(self._predictor(), self.dictionary.native, corpus)
-        calibrated = Segmenter(**self.get_params())
-        calibrated._set_model(self.model_.with_temperature(temperature))
-        calibrated.dictionary.add(self.dictionary.to_dict())
-        return calibrated
-
-    def marks(
-        self, texts: Sequence[str], threads: int | None = None, extra: core.Lexicon | None = None
-    ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.float32]]:
-        """Find where words begin in concatenated texts.
-
-        Returns:
-            The first character of every text, then T, int64 ``[N + 1]``; 1 where a word begins,
-            uint8 ``[T]``; there the word's probability, float32 ``[T]``.
-        """
-        dictionary = self.dictionary.native if extra is None else extra
-        n = _threads(threads)
-        try:
-            return self._native.marks(texts, dictionary, n)
-        except core.InputError as error:
-            raise _refusal(error) from None
-
     @cached_property
     def lexicon_(self) -> core.Lexicon:
         """All words of the training data, folded; ``word in segmenter.lexicon_``."""
@@ -336,7 +206,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         """Whether a word is one of the training data; all are where these words were left out."""
         if isinstance(self.model_, SegmentPredictor) and not self.model_.has_words:
             return lambda _: True
-        return self.lexicon_.__contains__
+        return super()._knows
 
     @property
     def _native(self) -> core.Segmenter:
@@ -388,6 +258,42 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
             data, words, dev=dev, callbacks=callbacks
         )
 
+    def calibration(
+        self,
+        data: Segmented,
+        words: Iterable[Sequence[str]] | None = None,
+        *,
+        bins: int = BINS,
+    ) -> Calibration:
+        """Measure on segmented text how well the probabilities of words can be trusted.
+
+        Args:
+            data: As for ``fit``.
+            words: As for ``fit``.
+            bins: The number of bins, all of the same width.
+        """
+        corpus = self.read(data, words)
+        predictions = word_predictions(self._native, self.dictionary.native, corpus)
+        return Calibration({"words": reliability(*predictions, bins)}, self.model_.temperature)
+
+    def calibrated(
+        self, data: Segmented, words: Iterable[Sequence[str]] | None = None
+    ) -> Segmenter:
+        """Make a segmenter whose probabilities are calibrated, and that cuts alike.
+
+        All scores are divided by a temperature, where they become probabilities.
+
+        Args:
+            data: Segmented text that was not trained on, as for ``fit``.
+            words: As for ``fit``.
+        """
+        corpus = self.read(data, words)
+        temperature = best_temperature(self._predictor(), self.dictionary.native, corpus)
+        calibrated = Segmenter(**self.get_params())
+        calibrated._set_model(self.model_.with_temperature(temperature))
+        calibrated.dictionary.add(self.dictionary.to_dict())
+        return calibrated
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments, and the safe bytes of the file where it is trained."""
         data = self.to_bytes() if self._is_fitted() else None
@@ -430,7 +336,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
             raise ParameterError(
                 "the segmenter is compact already; make another one from the full segmenter"
             )
-        corpus = None if dev is None else corpus_of(dev, task=SEGMENTATION)
+        corpus = None if dev is None else self.read(dev)
 
         def segmenter(predictor: SegmentPredictor) -> Segmenter:
             small = Segmenter.from_model(predictor, **predictor.settings.record())
@@ -498,62 +404,6 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Stored):
         return segmenter
 
 
-def segmentation_job(
-    corpus: SegmentedCorpus,
-    segmenter: SegmenterSettings,
-    features: CharacterFeatures,
-    training: TrainingSettings,
-    *,
-    dev: SegmentedCorpus | None = None,
-) -> TrainingJob[Chain]:
-    """The job that trains the chain of a segmenter on a corpus."""
-    tags = segmenter.check().tags
-    index = CharacterIndex.build(corpus, features)
-
-    def build(weights: NDArray[np.float32], record: dict[str, Any]) -> Chain:
-        return _chain(tags, index, weights, record)
-
-    record = {
-        **corpus.sizes(),
-        "feature_settings": {**features.record(), **segmenter.record()},
-    }
-    scorer = None if dev is None else _WordScorer(dev, segmenter)
-    examples = _examples(index, corpus, tags)
-    return TrainingJob(examples, training, build, scorer, record=record)
-
-
-class _WordScorer:
-    """Scores chains by the F1 of words on development data."""
-
-    metric = "F1"
-
-    def __init__(self, corpus: SegmentedCorpus, settings: SegmenterSettings) -> None:
-        self.corpus = corpus
-        self.arguments = settings.record()
-
-    def __call__(self, model: Chain) -> float:
-        return Segmenter.from_model(model, **self.arguments).evaluate(self.corpus).f1
-
-    def calibrated(self, model: Chain) -> Chain:
-        segmenter = Segmenter.from_model(model, **self.arguments)
-        return model.with_temperature(segmenter.calibrated(self.corpus).model_.temperature)
-
-
-def _chain(
-    tags: str, index: CharacterIndex, weights: NDArray[np.float32], record: Mapping[str, Any]
-) -> Chain:
-    return LinearChain(tag_names(tags), index, weights, record)
-
-
-def _examples(index: CharacterIndex, corpus: SegmentedCorpus, tags: str) -> Examples:
-    return Examples(index, index.encode(corpus), corpus.labels(tags), tag_names(tags))
-
-
-def _refusal(error: Exception) -> CorpusError:
-    """The error of bad input that an error of the core stands for."""
-    return CorpusError(f"texts: {error}")
-
-
 def _unpickled(
     arguments: Mapping[str, Any], data: bytes | None, words: Mapping[str, float] | None
 ) -> Segmenter:
@@ -568,9 +418,3 @@ def _unpickled(
 def _arguments() -> list[str]:
     """The names of the arguments of the class."""
     return [item.name for item in fields(Segmenter)]
-
-
-def _threads(requested: int | None) -> int:
-    if requested is not None and requested < 1:
-        raise ParameterError(f"threads is {requested}; allowed: 1 or more")
-    return requested or cores()

@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag._native import core
-from adaptag.errors import ModelError
+from adaptag.errors import ModelError, WrongKindError
 from adaptag.storage.files import unreadable
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def tensors_from_buffer(
     ) as error:
         raise ModelError(f"{name}: the header is malformed: {error}") from None
     if actual_kind != kind:
-        raise ModelError(f"{name}: holds an adaptag {actual_kind}; expected an adaptag {kind}")
+        raise WrongKindError(name, actual_kind, kind)
     if (
         max((entry["data_offsets"][1] for entry in entries.values()), default=0)
         != len(data) - start

@@ -1,0 +1,156 @@
+"""Texts in, words out."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptag._native import core
+from adaptag.corpus.data import SEGMENTATION, corpus_of
+from adaptag.errors import CorpusError
+from adaptag.evaluation.segmentation import SegmentationScore, evaluate_segmentation
+from adaptag.parallel import threads_for
+from adaptag.segmentation.new_words import Detection, detect
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from adaptag.corpus.segmented import SegmentedCorpus
+    from adaptag.segmentation.dictionary import UserDictionary
+    from adaptag.storage.files import Source
+
+    Segmented = Source | SegmentedCorpus | Iterable[Iterable[str]]
+
+__all__ = ["Cutter", "Word"]
+
+
+@dataclass(frozen=True)
+class Word:
+    """A word of a text: where it begins, and the probability that exactly this is a word."""
+
+    text: str
+    start: int
+    probability: float
+
+
+class Cutter:
+    """What can be done with text; a subclass says by which scores, and with which words."""
+
+    @property
+    def _native(self) -> core.Segmenter:
+        """The core's segmenter."""
+        raise NotImplementedError
+
+    @property
+    def dictionary(self) -> UserDictionary:
+        """Words of the user's own."""
+        raise NotImplementedError
+
+    @property
+    def lexicon_(self) -> core.Lexicon:
+        """All words of the training data."""
+        raise NotImplementedError
+
+    @property
+    def _knows(self) -> Callable[[str], bool]:
+        """Whether a word is one of the training data."""
+        return self.lexicon_.__contains__
+
+    def cut(self, text: str) -> list[str]:
+        """Cut a text into words."""
+        try:
+            return self._native.cut_text(text, self.dictionary.native)
+        except core.InputError as error:
+            raise _refusal(error) from None
+
+    def cut_all(self, texts: Iterable[str], threads: int | None = None) -> list[list[str]]:
+        """Cut many texts, on all cores unless ``threads`` says otherwise."""
+        n = threads_for(threads)
+        try:
+            return self._native.cut(list(texts), self.dictionary.native, n)
+        except core.InputError as error:
+            raise _refusal(error) from None
+
+    def spaced(self, text: bytes, separator: str = " ", *, continues: bool = False) -> bytes | None:
+        """Cut UTF-8 text, with separators between the words instead of its white space.
+
+        Line ends stay. Many parts of a text can be cut by several threads at the same time.
+
+        Args:
+            text: The text.
+            separator: What to write between words.
+            continues: Whether the text goes on with a line: a separator comes before its first
+                word.
+
+        Returns:
+            The text, or None where it is not UTF-8.
+        """
+        dictionary = self.dictionary.native
+        try:
+            return self._native.spaced(text, separator.encode(), continues, dictionary)
+        except core.InputError:
+            return None
+
+    def words(self, text: str) -> list[Word]:
+        """Cut a text into words with their places and probabilities."""
+        return self.words_all([text], 1)[0]
+
+    def words_all(self, texts: Iterable[str], threads: int | None = None) -> list[list[Word]]:
+        """Cut many texts into words with their places and probabilities."""
+        all_texts = list(texts)
+        offsets, starts, probabilities = self.marks(all_texts, threads)
+        all_words = []
+        for text, first, last in zip(all_texts, offsets, offsets[1:], strict=False):
+            begins = np.flatnonzero(starts[first:last])
+            bounds = itertools.pairwise([*begins.tolist(), len(text)])
+            chances = probabilities[first:last][begins].tolist()
+            all_words.append(
+                [Word(text[a:b], a, p) for (a, b), p in zip(bounds, chances, strict=True)]
+            )
+        return all_words
+
+    def new_words(
+        self, texts: Iterable[str], *, threshold: float = 0.5, rounds: int = 10
+    ) -> Detection:
+        """Find words that the training data does not have; see ``new_words.detect``."""
+        return detect(self, list(texts), threshold=threshold, rounds=rounds)
+
+    def read(
+        self, data: Segmented, words: Iterable[Sequence[str]] | None = None
+    ) -> SegmentedCorpus:
+        """Read segmented text, to score on it several times; the arguments are those of ``fit``."""
+        corpus: SegmentedCorpus = corpus_of(data, words, task=SEGMENTATION)
+        return corpus
+
+    def evaluate(
+        self, data: Segmented, words: Iterable[Sequence[str]] | None = None
+    ) -> SegmentationScore:
+        """Cut segmented text anew, and score the words; the arguments are those of ``fit``."""
+        corpus = self.read(data, words)
+        return evaluate_segmentation(corpus.words(), self.cut_all(corpus.texts()), self._knows)
+
+    def marks(
+        self, texts: Sequence[str], threads: int | None = None, extra: core.Lexicon | None = None
+    ) -> tuple[NDArray[np.int64], NDArray[np.uint8], NDArray[np.float32]]:
+        """Find where words begin in concatenated texts.
+
+        Returns:
+            The first character of every text, then T, int64 ``[N + 1]``; 1 where a word begins,
+            uint8 ``[T]``; there the word's probability, float32 ``[T]``.
+        """
+        dictionary = self.dictionary.native if extra is None else extra
+        n = threads_for(threads)
+        try:
+            return self._native.marks(texts, dictionary, n)
+        except core.InputError as error:
+            raise _refusal(error) from None
+
+
+def _refusal(error: Exception) -> CorpusError:
+    """The error of bad input that an error of the core stands for."""
+    return CorpusError(f"texts: {error}")
