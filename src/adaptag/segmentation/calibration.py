@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptag._native import core
 from adaptag.decoding.temperature import fit_temperature
 from adaptag.parallel import threads_for
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from adaptag._native import core
     from adaptag.corpus.segmented import SegmentedCorpus
     from adaptag.segmentation.predictor import SegmentPredictor
 
