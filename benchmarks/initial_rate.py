@@ -17,7 +17,7 @@ import numpy as np
 from chunking import ROOT
 
 import adaptag
-from adaptag.api import tagging_job
+from adaptag.decoding.tagging_job import tagging_job
 from adaptag.training.settings import TaggingSettings
 
 if TYPE_CHECKING:

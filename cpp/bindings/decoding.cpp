@@ -3,6 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "../label_writer.hpp"
 #include "../nbest.hpp"
 #include "../objective.hpp"
 #include "../ranges.hpp"
@@ -35,6 +36,37 @@ class PyDecoder {
     if (compact_->table().n_labels() != layout.n_labels)
       throw std::invalid_argument("the compact model does not fit the labels");
     check(compact_->n_of_kind(), labels);
+  }
+
+  // Has labels written in another scheme: names [Z], and the tables of a LabelWriter.
+  void write_as(const std::vector<std::string>& names, In<uint8_t, 2> before, In<uint8_t, 2> after,
+                In<int32_t, 3> table) {
+    checked(before);
+    checked(after);
+    const size_t S = layout_.n_labels;
+    if (table.shape(0) != S || table.shape(1) != LabelWriter::befores ||
+        table.shape(2) != LabelWriter::afters)
+      throw std::invalid_argument("table: the shape must be [labels, 4, 3]");
+    const auto below = [](const auto& array, int64_t end) {
+      for (const auto value : span(array))
+        if (value < 0 || value >= end) throw std::invalid_argument("a label is out of range");
+    };
+    below(before, LabelWriter::befores);
+    below(after, LabelWriter::afters);
+    below(table, int64_t(names.size()));
+    before_ = before;
+    after_ = after;
+    table_ = table;
+    writer_ = LabelWriter{int(S), before_.data(), after_.data(), table_.data()};
+    set_names(names);
+  }
+  // Has all methods that take an encoded dataset, but for chunks, work on copies of the labels.
+  void split(In<int32_t> label_of) {
+    for (const int32_t label : span(label_of))
+      if (label < 0 || label >= layout_.n_labels)
+        throw std::invalid_argument("a label is out of range");
+    copies_.emplace(int(label_of.size()), 0, 0, 0);
+    label_of_.assign(label_of.data(), label_of.data() + label_of.size());
   }
 
   nb::list tag(nb::handle sentence) const {
@@ -85,18 +117,19 @@ class PyDecoder {
     return numpy(std::move(labels));
   }
   auto viterbi(const PyDataset& dataset, std::optional<In<uint8_t, 2>> legal,
-               std::optional<In<uint8_t, 2>> allowed, int threads) const {
+               std::optional<In<uint8_t, 2>> allowed, int threads, bool written) const {
     std::vector<int32_t> labels(dataset.data.positions.size() - 1);
     run(dataset, legal, allowed, threads,
-        [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t, int64_t first) {
+        [&]<int W>(Lattice<W>& lattice, const Sentence& s, size_t, int64_t first) {
           lattice.viterbi(labels.data() + first);
+          if (written && writer_) writer_->write(labels.data() + first, s.length);
         });
     return numpy(std::move(labels));
   }
   // P(y_t = y | x) [T, Y] and log Z [N].
   nb::tuple marginals(const PyDataset& dataset, std::optional<In<uint8_t, 2>> legal,
                       std::optional<In<uint8_t, 2>> allowed, int threads) const {
-    const size_t T = dataset.data.positions.size() - 1, Y = layout_.n_labels;
+    const size_t T = dataset.data.positions.size() - 1, Y = n_labels();
     std::vector<float> p(T * Y);
     std::vector<double> log_z(dataset.data.size());
     run(dataset, legal, allowed, threads,
@@ -132,8 +165,10 @@ class PyDecoder {
     std::vector<std::vector<int32_t>> paths(dataset.data.size());
     std::vector<std::vector<double>> scores(dataset.data.size());
     run(dataset, legal, allowed, threads,
-        [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t i, int64_t) {
+        [&]<int W>(Lattice<W>& lattice, const Sentence& s, size_t i, int64_t) {
           adaptag::n_best(lattice, n, paths[i], scores[i]);
+          for (size_t k = 0; writer_ && k < scores[i].size(); ++k)
+            writer_->write(paths[i].data() + k * s.length, s.length);
           lattice.divide_scores(temperature_);
           const double log_z = lattice.expectations();
           for (double& score : scores[i]) score = score / temperature_ - log_z;
@@ -193,8 +228,15 @@ class PyDecoder {
       throw std::invalid_argument("the feature index does not fit the layout of the weights");
     if (labels.size() != size_t(layout_.n_labels))
       throw std::invalid_argument("labels: one name is needed for each label");
-    for (const std::string& name : labels) names_.append(nb::str(name.c_str(), name.size()));
+    set_names(labels);
   }
+
+  void set_names(const std::vector<std::string>& names) {
+    names_ = nb::list();
+    for (const std::string& name : names) names_.append(nb::str(name.c_str(), name.size()));
+  }
+
+  int n_labels() const { return copies_ ? copies_->n_labels : layout_.n_labels; }
 
   const Program& program() const { return compact_ ? compact_->program() : index_->program(); }
 
@@ -224,7 +266,7 @@ class PyDecoder {
   }
 
   Constraints checked(const std::optional<In<uint8_t, 2>>& legal) const {
-    const size_t n = layout_.n_labels + 1;
+    const size_t n = n_labels() + 1;
     if (legal && (legal->shape(0) != n || legal->shape(1) != n))
       throw std::invalid_argument("legal: the shape must be [labels + 1, labels + 1]");
     return {nullptr, legal ? legal->data() : nullptr};
@@ -237,7 +279,7 @@ class PyDecoder {
            const std::optional<In<uint8_t, 2>>& allowed, int threads, F&& f) const {
     dataset.check(layout_);
     const Dataset& data = dataset.data;
-    const size_t Y = layout_.n_labels;
+    const size_t Y = n_labels();
     const Constraints transitions = checked(legal);
     if (allowed && (allowed->shape(0) != data.positions.size() - 1 || allowed->shape(1) != Y))
       throw std::invalid_argument("allowed: the shape must be [tokens, labels]");
@@ -245,6 +287,7 @@ class PyDecoder {
     with_width(layout_.width, [&]<int W>() {
       for_sentence_ranges(data.sentences, threads, [&](int, size_t begin, size_t end) {
         Lattice<W> lattice(layout_);
+        Lattice<0> copies(copies_.value_or(layout_));
         Scratch scratch;
         Constraints constraints = transitions;
         for (size_t i = begin; i < end; ++i) {
@@ -252,8 +295,14 @@ class PyDecoder {
           if (s.length == 0) continue;
           score(lattice, s, scratch);
           if (allowed) constraints.allowed = allowed->data() + size_t(data.sentences[i]) * Y;
-          lattice.constrain(constraints);
-          f.template operator()<W>(lattice, s, i, data.sentences[i]);
+          if (copies_) {
+            copy_scores(lattice, label_of_, copies);
+            copies.constrain(constraints);
+            f.template operator()<0>(copies, s, i, data.sentences[i]);
+          } else {
+            lattice.constrain(constraints);
+            f.template operator()<W>(lattice, s, i, data.sentences[i]);
+          }
         }
       });
     });
@@ -283,6 +332,7 @@ class PyDecoder {
       score_columns(lattice, T, token, s);
       lattice.constrain(constraints);
       lattice.viterbi(labels + first);
+      if (writer_) writer_->write(labels + first, T);
     }
   }
 
@@ -304,6 +354,11 @@ class PyDecoder {
   std::optional<In<uint8_t, 2>> legal_;    // transitions that `tag` and `tag_all` may take
   float temperature_;  // what scores are divided by where they become probabilities
   nb::list names_;
+  std::optional<LabelWriter> writer_;  // where labels are written in another scheme
+  In<uint8_t, 2> before_, after_;      // its tables
+  In<int32_t, 3> table_;
+  std::optional<Layout> copies_;   // the layout of labels that are copies of others,
+  std::vector<int32_t> label_of_;  // namely of these
 };
 
 }  // namespace
@@ -321,13 +376,16 @@ void bind_decoding(nb::module_& m) {
                     std::optional<In<uint8_t, 2>>, float>(),
            "layout"_a, "compact"_a, "labels"_a, "legal"_a.noconvert().none() = nb::none(),
            "temperature"_a = 1.0f, nb::keep_alive<1, 3>())
+      .def("write_as", &PyDecoder::write_as, "labels"_a, "before"_a.noconvert(),
+           "after"_a.noconvert(), "table"_a.noconvert())
+      .def("split", &PyDecoder::split, "label_of"_a.noconvert())
       .def("tag", &PyDecoder::tag, "sentence"_a.none())
       .def("tag_all", &PyDecoder::tag_all, "sentences"_a, "threads"_a = 1)
       .def("viterbi_columns", &PyDecoder::viterbi_columns, "text"_a.noconvert(),
            "cells"_a.noconvert(), "sentences"_a.noconvert(), "legal"_a.noconvert().none(),
            "threads"_a = 1)
       .def("viterbi", &PyDecoder::viterbi, "dataset"_a, "legal"_a.noconvert().none(),
-           "allowed"_a.noconvert().none(), "threads"_a = 1)
+           "allowed"_a.noconvert().none(), "threads"_a = 1, "written"_a = true)
       .def("marginals", &PyDecoder::marginals, "dataset"_a, "legal"_a.noconvert().none(),
            "allowed"_a.noconvert().none(), "threads"_a = 1)
       .def("log_probabilities", &PyDecoder::log_probabilities, "dataset"_a,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from adaptag.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from adaptag.api import convert_labels as convert_labels
     from adaptag.api import encode as encode
     from adaptag.api import evaluate as evaluate
     from adaptag.api import evaluate_file as evaluate_file
@@ -54,6 +55,7 @@ _PLACES = {
     "StreamTrainer": "adaptag.streams.trainer",
     "Template": "adaptag.features.template",
     "algorithms": "adaptag.training.algorithms",
+    "convert_labels": "adaptag.api",
     "encode": "adaptag.api",
     "evaluate": "adaptag.api",
     "evaluate_file": "adaptag.api",

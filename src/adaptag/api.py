@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import os
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from adaptag.corpus.chunks import LabelScheme
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.data import corpus_of
-from adaptag.corpus.transitions import legal_transitions
+from adaptag.corpus.label_files import convert_sequences
 from adaptag.dataset.encoded import Dataset
-from adaptag.decoding.model import Model, TagScorer
+from adaptag.decoding.model import Model
+from adaptag.decoding.tagging_job import tagging_job
 from adaptag.errors import CorpusError, ParameterError
-from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences, metric_of
+from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences
 from adaptag.features.settings import FeatureSettings
-from adaptag.model.remapping import remap_weights
 from adaptag.settings import AUTO, split_options, with_options
 from adaptag.storage.tensors import kind_of
 from adaptag.training.checkpoint import Checkpoint
-from adaptag.training.job import TrainingJob
 from adaptag.training.settings import TaggingSettings, parameter_names
 
 if TYPE_CHECKING:
@@ -33,7 +30,7 @@ if TYPE_CHECKING:
     Format = ColumnFormat | str | None
     Labels = Iterable[Sequence[str | None]]
 
-__all__ = ["encode", "evaluate", "evaluate_file", "read", "tagging_job", "train"]
+__all__ = ["convert_labels", "encode", "evaluate", "evaluate_file", "read", "train"]
 
 
 @with_options(FeatureSettings, TaggingSettings, parameters=True)
@@ -91,68 +88,24 @@ def train(
     )
     settings = TaggingSettings.from_options(training, parameters)
     state = None if resume is None else Checkpoint.load(resume)
-    if state is not None and ({"algorithm", "seed", "parameters"} & training.keys() or parameters):
-        raise ParameterError("a checkpoint has its algorithm, parameters and seed already")
+    if state is not None:
+        if {"algorithm", "seed", "parameters"} & training.keys() or parameters:
+            raise ParameterError("a checkpoint has its algorithm, parameters and seed already")
+        if training.get("scheme", state.scheme) not in (state.scheme, AUTO):
+            raise ParameterError(f"the checkpoint was trained with the label scheme {state.scheme}")
+        settings.scheme = state.scheme
     if checkpoint is not None and state is None and not settings.chosen.online:
         raise ParameterError(
             f"{settings.algorithm} keeps no state for a checkpoint; start from its model"
         )
     origin = start if start is None or isinstance(start, Model) else Model.load(start)
     dataset = _encode(data, labels, FeatureSettings(**features), origin, format, settings.threads)
-    job = tagging_job(dataset, settings, dev=dev, start=origin, format=format)
-    job.resume, job.callbacks = state, callbacks
+    job = tagging_job(dataset, settings, dev=dev, start=origin, format=format, callbacks=callbacks)
+    job.resume = state
     model = job.run()
     if checkpoint is not None and job.result.checkpoint is not None:
         job.result.checkpoint.save(checkpoint)
     return model
-
-
-def tagging_job(
-    dataset: Dataset,
-    settings: TaggingSettings,
-    *,
-    dev: Any = None,
-    start: Model | None = None,
-    format: Format = None,  # noqa: A002
-) -> TrainingJob[Model]:
-    """The job that trains a tagger on an encoded dataset; the arguments are those of ``train``."""
-    names = dataset.label_names
-    scheme = LabelScheme().count(names, dataset.labels, dataset.encoded.sentences).name(names)
-    metric = metric_of(settings.metric, names)
-    legal = legal_transitions(settings.legal, names, dataset.labels, dataset.encoded.sentences)
-    if legal is None and start is not None:
-        legal = _grown_transitions(start, dataset)
-
-    def build(weights: Any, record: dict[str, Any]) -> Model:
-        section = {
-            "scheme": scheme,
-            "metric": metric,
-            "in_feature_column": dataset.labels_in_feature_column,
-        }
-        configuration: dict[str, Any] = {"labels": section}
-        if record:  # else the model is only scored
-            configuration["training"] = {
-                "algorithm": record["algorithm"],
-                "parameters": record["parameters"],
-            }
-        return Model(
-            names, dataset.index, weights, record, configuration=configuration, legal=legal
-        )
-
-    record: dict[str, Any] = {
-        "sentences": len(dataset),
-        "tokens": dataset.n_tokens,
-        "feature_settings": dict(dataset.features),
-    }
-    weights = None
-    if start is not None:
-        record["start"] = dict(start.provenance)
-        weights = remap_weights(start.weights, start.layout, dataset.layout)
-    scorer = None
-    if dev is not None:
-        scorer = TagScorer(_encode_dev(dev, dataset, format), metric)
-    examples = replace(dataset, legal=legal)
-    return TrainingJob(examples, settings, build, scorer, weights, record=record)
 
 
 @with_options(FeatureSettings)
@@ -206,32 +159,28 @@ def _encode(
     return Dataset.build(corpus, settings, threads)
 
 
-def _encode_dev(dev: Any, dataset: Dataset, format: Format) -> Dataset:  # noqa: A002
-    """Encode development data with the index of the training data."""
-    if isinstance(dev, Dataset):
-        raise ParameterError("development data must be text or sentences, not an encoded dataset")
-    data, labels = dev if isinstance(dev, tuple) and len(dev) == 2 else (dev, None)
-    attributes = dataset.index.template.attributes
-    corpus = corpus_of(
-        data, labels, format="attributes" if attributes else format, tokens=not attributes
-    )
-    return Dataset.encode(corpus, dataset.index, dataset.label_names)
-
-
-def _grown_transitions(start: Model, dataset: Dataset) -> Any:
-    """The legal transitions of the model to start from, where no label is new."""
-    if start.legal is not None and len(start.labels) < len(dataset.label_names):
-        raise ParameterError(
-            f"the model to start from rules out transitions, but says nothing of those of the new "
-            f"label {dataset.label_names[len(start.labels)]!r}; give legal, such as {AUTO!r}"
-        )
-    return start.legal
-
-
 def read(path: Source, format: Format = None) -> Corpus:  # noqa: A002
     """Read a corpus: a column file, or with ``format="attributes"`` a CRFsuite file."""
     corpus: Corpus = corpus_of(path, format=format)
     return corpus
+
+
+def convert_labels(
+    labels: Sequence[Sequence[str]], to: str, *, source: str = AUTO
+) -> list[list[str]]:
+    """Write the labels of sentences in another scheme: the same chunks, other labels.
+
+    Args:
+        labels: The labels of each sentence.
+        to: The scheme: ``iob1``, ``iob2``, ``ioe2`` or ``bioes``.
+        source: The scheme that the labels must follow; ``auto`` reads any labels as conlleval does.
+
+    Examples:
+        >>> import adaptag
+        >>> adaptag.convert_labels([["B-NP", "I-NP", "B-NP", "O"]], "bioes")
+        [['B-NP', 'E-NP', 'S-NP', 'O']]
+    """
+    return convert_sequences(labels, to, source)
 
 
 def evaluate(

@@ -100,7 +100,7 @@ def test_encoded_chunks_are_found_again(scheme, sentences):
 
 
 @pytest.mark.parametrize(
-    ("name", "prefixes", "scheme"), [("bio", "BI", "IOB2"), ("bioes", "BIES", "BIOES")]
+    ("name", "prefixes", "scheme"), [("iob2", "BI", "IOB2"), ("bioes", "BIES", "BIOES")]
 )
 def test_a_sequence_is_legal_if_its_chunks_would_be_spelled_so(name, prefixes, scheme):
     labels = ["O", *(f"{p}-{t}" for p in prefixes for t in "XY")]

@@ -345,7 +345,7 @@ def uses(loaded, path):
     for s in TRIED:
         yield "tag", lambda s=s: check_tags(loaded, s, loaded.tag(s))
         yield "decode", lambda s=s: check_tags(loaded, s, loaded.tag(s))
-        yield "legal", lambda s=s: loaded.tag(s, legal="bio")
+        yield "legal", lambda s=s: loaded.tag(s, legal="iob2")
         yield "marginals", lambda s=s: loaded.marginals(s)
         yield "nbest", lambda s=s: loaded.nbest(s[:5], 3)
         yield "probability", lambda s=s: loaded.probability(s, [loaded.labels[0]] * len(s))

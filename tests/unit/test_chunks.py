@@ -116,7 +116,7 @@ def follows(scheme: ChunkScheme, name: str) -> dict[str, str]:
 
 
 def test_legal_bio():
-    assert follows(ChunkScheme(["O", "B-X", "I-X", "B-Y", "I-Y"]), "bio") == {
+    assert follows(ChunkScheme(["O", "B-X", "I-X", "B-Y", "I-Y"]), "iob2") == {
         "O": "O B-X B-Y >",
         "B-X": "O B-X I-X B-Y >",
         "I-X": "O B-X I-X B-Y >",
@@ -145,8 +145,8 @@ def test_legal_bioes(roles):
     ("labels", "scheme", "message"),
     [
         (["O", "B-X"], "bioe", "unknown label scheme 'bioe'; did you mean 'bioes'"),
-        (["O", "B-X", "E-X"], "bio", "label 'E-X' .* 'bio'; allowed: O .* B, I, M"),
-        (["O", "U-X"], "bio", "label 'U-X'"),
+        (["O", "B-X", "E-X"], "iob2", "label 'E-X' .* 'iob2'; allowed: O .* B, I, M"),
+        (["O", "U-X"], "iob2", "label 'U-X'"),
         (["O", "B-X", "I-X"], "bioes", "no label has a prefix E or S"),
         (["O", "B-X", "S-X"], "ioe2", "label 'B-X' .* 'ioe2'; allowed: O .* I, E, L, M"),
         (["NN", "VB"], "bioes", "the labels mark no chunks"),

@@ -175,7 +175,7 @@ def test_tag_legally(cli, tmp_path):
     model = adaptag.train([["a", "b"], ["b", "b"]], [["B-X", "I-X"], ["I-X", "I-X"]], passes=9)
     model.save(tmp_path / "m")
     assert cli("tag", "-", "-m", "m", stdin=b"b\nb\n").out == "b\tI-X\nb\tI-X\n\n"
-    legal = cli("tag", "-", "-m", "m", "--legal", "bio", stdin=b"b\nb\n")
+    legal = cli("tag", "-", "-m", "m", "--legal", "iob2", stdin=b"b\nb\n")
     assert legal.out == "b\tB-X\nb\tI-X\n\n"
 
 

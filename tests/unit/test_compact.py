@@ -117,7 +117,7 @@ def test_constraints_and_chunks_work():
     tokens = [["The", "cat", "sat"], ["A", "dog"], ["it", "sat", "1"]]
     model = adaptag.train(tokens, labels, template=TEMPLATE, passes=5)
     small = model.compact(prune=0)
-    assert small.tag(tokens[0], legal="bio") == labels[0]
+    assert small.tag(tokens[0], legal="iob2") == labels[0]
     assert small.tag(tokens[0], allowed=[["O"], None, None])[0] == "O"
     assert small.segments(tokens[0])
     assert small.probability(tokens[0], labels[0]) > 0.5

@@ -203,8 +203,8 @@ def test_features_or_a_string_where_tokens_belong():
         ({"class_weight": {"C": 1}}, "class_weight: unknown label 'C'; allowed: A, B"),
         ({"class_weight": {"A": -1}}, "a class_weight is negative"),
         ({"class_weight": 3}, "class_weight is 3; allowed: a dictionary"),
-        ({"legal": "bios"}, r"unknown legal 'bios'; did you mean 'bio(es)?'"),
-        ({"legal": "bio"}, "legal is 'bio', but the labels mark no chunks"),
+        ({"legal": "bios"}, r"unknown legal 'bios'; did you mean 'bioes'"),
+        ({"legal": "iob2"}, "legal is 'iob2', but the labels mark no chunks"),
         ({"legal": 5}, "legal is 5; allowed: a name, or pairs"),
         ({"legal": [("A",)]}, r"legal: \('A',\); allowed: pairs of labels"),
         ({"legal": [("A", 5)]}, r"legal: \('A', 5\); allowed: pairs of labels"),
@@ -496,9 +496,9 @@ rng = np.random.default_rng(5)
 NOISE = [[{"w": str(w)} for w in rng.integers(9, size=rng.integers(2, 9))] for _ in range(200)]
 
 
-@pytest.mark.parametrize(("scheme", "rule"), [("bio", bio), ("bioes", bioes)])
+@pytest.mark.parametrize(("scheme", "rule"), [("iob2", bio), ("bioes", bioes)])
 def test_schemes(scheme, rule):
-    y = LABELS if scheme == "bio" else [to_bioes(labels) for labels in LABELS]
+    y = LABELS if scheme == "iob2" else [to_bioes(labels) for labels in LABELS]
     X = [[{"w": str(len(word) % 9)} for word in tokens] for tokens in TOKENS]
     free = CRF(random_state=0).fit(X, y)
     bound = CRF(random_state=0, legal=scheme).fit(X, y)
@@ -545,8 +545,8 @@ def test_pairs_of_transitions():
 @pytest.mark.parametrize(
     ("legal", "y", "said"),
     [
-        ("bio", [["O", "I-X"], ["B-X"], ["O"] * 3], "sentence 1: 'O' and then 'I-X'; "),
-        ("bio", [["O", "B-X"], ["I-X"], ["O"] * 3], "sentence 2: the beginning and then 'I-X'"),
+        ("iob2", [["O", "I-X"], ["B-X"], ["O"] * 3], "sentence 1: 'O' and then 'I-X'; "),
+        ("iob2", [["O", "B-X"], ["I-X"], ["O"] * 3], "sentence 2: the beginning and then 'I-X'"),
         ("bioes", [["S-X"] * 2, ["O"], ["O", "O", "B-X"]], "sentence 3: 'B-X' and then the end"),
         ([("A", "B")], [["A", "B"], ["B"], ["B", "A", "A"]], "sentence 3: 'B' and then 'A'"),
         (
@@ -688,7 +688,7 @@ def test_partial_fit_with_partial_labels():
 
 def test_partial_fit_with_transitions():
     X = [[{"w": str(len(word) % 9)} for word in tokens] for tokens in TOKENS]
-    crf = CRF(legal="bio").partial_fit(X[:40], LABELS[:40]).partial_fit(X[40:], LABELS[40:])
+    crf = CRF(legal="iob2").partial_fit(X[:40], LABELS[:40]).partial_fit(X[40:], LABELS[40:])
     assert violations(crf.predict(NOISE), bio) == []
     for wrong in ("seen", [("A", "B")]):
         with pytest.raises(ParameterError, match="legal must be the name of a scheme, or auto"):
@@ -698,7 +698,7 @@ def test_partial_fit_with_transitions():
 def test_a_part_that_is_wrong_leaves_all_as_it_was():
     X = [[{"w": "a"}, {"w": "b"}]]
     good = X, [["B-X", "I-X"]]
-    crf, expected = CRF(legal="bio").partial_fit(*good), CRF(legal="bio")
+    crf, expected = CRF(legal="iob2").partial_fit(*good), CRF(legal="iob2")
     for wrong in (["B-X", "E-X"], *[["O", "I-X"]] * 5, ["I-X", "O"], ["B-X"]):
         with pytest.raises(AdaptagError):
             crf.partial_fit([[{"new": "1"}, {"new": "2"}]], [wrong])
@@ -718,7 +718,7 @@ def test_what_needs_all_data_has_no_partial_fit():
 
 
 def test_parameters_clone_and_repr():
-    crf = CRF("sgd", sigma=2.0, legal="bio", parameters={"schedule": "bordes"})
+    crf = CRF("sgd", sigma=2.0, legal="iob2", parameters={"schedule": "bordes"})
     assert crf.get_params()["sigma"] == 2.0
     assert clone(crf).get_params() == crf.get_params()
     assert crf.set_params(sigma=3.0).sigma == 3.0

@@ -13,7 +13,7 @@ from adaptag.errors import ParameterError
 WORDS = ["in", "New", "York", "or", "Paris", "Rome", "today"]
 LABELS = {
     "iob1": ["O", "I-LOC", "I-LOC", "O", "I-LOC", "B-LOC", "O"],
-    "bio": ["O", "B-LOC", "I-LOC", "O", "B-LOC", "B-LOC", "O"],
+    "iob2": ["O", "B-LOC", "I-LOC", "O", "B-LOC", "B-LOC", "O"],
     "ioe2": ["O", "I-LOC", "E-LOC", "O", "E-LOC", "E-LOC", "O"],
     "bioes": ["O", "B-LOC", "E-LOC", "O", "S-LOC", "S-LOC", "O"],
 }
@@ -34,7 +34,7 @@ def test_the_scheme_is_found_in_the_training_data(scheme):
 
 @pytest.mark.parametrize("scheme", LABELS)
 def test_another_scheme_is_refused_with_the_reason(scheme):
-    """``bio`` on IOB1 labels used to rule out what the model had learned: F1 9.8 for 84.2."""
+    """``iob2`` on IOB1 labels used to rule out what the model had learned: F1 9.8 for 84.2."""
     trained = model(LABELS[scheme])
     for other in set(LABELS) - {scheme}:
         with pytest.raises(ParameterError, match=f"'{other}', but .* '{scheme}'.*: auto, {scheme}"):
@@ -45,7 +45,7 @@ def test_another_scheme_is_refused_with_the_reason(scheme):
 def test_legal_sequences_are_those_of_the_scheme(scheme):
     """Every way to write chunks in the scheme is legal, and nothing else is."""
     names = sorted({f"{role}-{t}" for role in "BIES" for t in "XY"} | {"O"})
-    roles = {"iob1": "BI", "bio": "BI", "ioe2": "IE", "bioes": "BIES"}[scheme]
+    roles = {"iob1": "BI", "iob2": "BI", "ioe2": "IE", "bioes": "BIES"}[scheme]
     names = [name for name in names if name[0] in roles or name == "O"]
     chunks = ChunkScheme(names)
     legal = chunks.legal(scheme)
@@ -71,7 +71,7 @@ def write(scheme, rng):
         n = int(rng.integers(1, 6))
         roles = {
             "iob1": ["B" if last == kind else "I"] + ["I"] * (n - 1),
-            "bio": ["B"] + ["I"] * (n - 1),
+            "iob2": ["B"] + ["I"] * (n - 1),
             "ioe2": ["I"] * (n - 1) + ["E"],
             "bioes": ["S"] if n == 1 else ["B"] + ["I"] * (n - 2) + ["E"],
         }[scheme]
@@ -82,22 +82,22 @@ def write(scheme, rng):
 def test_a_slip_in_the_labels_does_not_change_the_scheme():
     names = ["O", "B-X", "I-X"]
     ids = np.array([1, 2, 0] * 50 + [0, 2, 2])
-    assert LabelScheme().count(names, ids, np.array([0, len(ids)])).name(names) == "bio"
+    assert LabelScheme().count(names, ids, np.array([0, len(ids)])).name(names) == "iob2"
 
 
 def test_labels_that_mark_no_chunks_have_no_scheme():
     trained = adaptag.train([["a", "b"]], [["DT", "NN"]], passes=1)
     assert trained.label_scheme is None
-    for legal in ("auto", "bio"):
+    for legal in ("auto", "iob2"):
         with pytest.raises(ParameterError, match="mark no chunks"):
             trained.tag(["a"], legal=legal)
 
 
 def test_one_label_that_is_no_chunk_label_does_not_change_the_metric():
     """It used to turn F1 into accuracy, for the best pass too, without a word."""
-    labels = [LABELS["bio"]] * 30 + [["XYZ", *LABELS["bio"][1:]]]
+    labels = [LABELS["iob2"]] * 30 + [["XYZ", *LABELS["iob2"][1:]]]
     sentences = [WORDS] * 31
-    dev = [list(zip(WORDS, LABELS["bio"], strict=True))]
+    dev = [list(zip(WORDS, LABELS["iob2"], strict=True))]
     trained = adaptag.train(sentences, labels, dev=dev, passes=2)
     assert {p["dev_metric"] for p in trained.provenance["passes"]} == {"F1"}
     result = trained.evaluate(sentences, labels)
@@ -105,13 +105,13 @@ def test_one_label_that_is_no_chunk_label_does_not_change_the_metric():
     assert result.chunks.gold == 3 * 31
     assert adaptag.evaluate([["B-X", "I-X", "XYZ"]], [["B-X", "I-X", "O"]]).chunks.f1 == 100
     # Also where only the data that is scored has such a label.
-    plain = model(LABELS["bio"])
-    assert plain.evaluate([["x"], WORDS], [["XYZ"], LABELS["bio"]]).metric == "F1"
+    plain = model(LABELS["iob2"])
+    assert plain.evaluate([["x"], WORDS], [["XYZ"], LABELS["iob2"]]).metric == "F1"
 
 
 def test_the_metric_can_be_set():
-    dev = [list(zip(WORDS, LABELS["bio"], strict=True))]
-    trained = model(LABELS["bio"], metric="accuracy", dev=dev)
+    dev = [list(zip(WORDS, LABELS["iob2"], strict=True))]
+    trained = model(LABELS["iob2"], metric="accuracy", dev=dev)
     assert trained.provenance["passes"][0]["dev_metric"] == "accuracy"
     assert trained.evaluate(dev).metric == "accuracy"
     assert trained.evaluate(dev, metric="F1").metric == "F1"

@@ -18,7 +18,7 @@ LABEL_SETS = {
     "BIOES": ["O", "B-X", "I-X", "E-X", "S-X"],
     "BMES": ["B", "M", "E", "S"],
 }
-LEGAL = {"IOB2": "bio", "BIOES": "bioes", "BMES": "bioes"}
+LEGAL = {"IOB2": "iob2", "BIOES": "bioes", "BMES": "bioes"}
 IMPOSSIBLE = "no label sequence satisfies the constraints"
 
 

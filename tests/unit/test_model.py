@@ -118,19 +118,19 @@ def test_legal_rules_out_ill_formed_paths(model, paths):
     total = sum(allowed.values())
     assert 0 < total < 1
     best = max(allowed, key=allowed.get)
-    assert model.tag(NEW, legal="bio") == list(best)
-    assert model.probability(NEW, best, legal="bio") == pytest.approx(
+    assert model.tag(NEW, legal="iob2") == list(best)
+    assert model.probability(NEW, best, legal="iob2") == pytest.approx(
         allowed[best] / total, abs=1e-5
     )
-    assert model.probability(NEW, ["I-NP"] * 4, legal="bio") == 0
-    found = model.nbest(NEW, 1000, legal="bio")
+    assert model.probability(NEW, ["I-NP"] * 4, legal="iob2") == 0
+    found = model.nbest(NEW, 1000, legal="iob2")
     assert {tuple(y) for y, _ in found} == set(allowed)
     assert sum(p for _, p in found) == pytest.approx(1, abs=1e-5)
-    for t, row in enumerate(model.marginals(NEW, legal="bio")):
+    for t, row in enumerate(model.marginals(NEW, legal="iob2")):
         for label, p in row.items():
             expected = sum(q for y, q in allowed.items() if y[t] == label) / total
             assert p == pytest.approx(expected, abs=1e-5)
-    for segment in model.segments(NEW, legal="bio"):
+    for segment in model.segments(NEW, legal="iob2"):
         chunk = (segment.first, segment.last, segment.type)
         expected = sum(q for y, q in allowed.items() if chunk in chunks(y)) / total
         assert segment.probability == pytest.approx(expected, abs=1e-5)
@@ -150,7 +150,7 @@ def test_allowed_restricts_single_tokens(model, paths):
 
 IMPOSSIBLE = [
     {"allowed": [None, [], None, None]},
-    {"allowed": [["B-NP"], ["B-LOC"], ["I-NP"], None], "legal": "bio"},
+    {"allowed": [["B-NP"], ["B-LOC"], ["I-NP"], None], "legal": "iob2"},
 ]
 
 
@@ -174,7 +174,7 @@ def test_a_scheme_that_a_sentence_cannot_meet_is_an_error(method):
 
 def test_empty_sentences(model):
     assert model.tag([]) == model.marginals([]) == model.segments([]) == []
-    assert model.tag([], legal="bio") == []
+    assert model.tag([], legal="iob2") == []
     assert model.nbest([], 3) in ([], [([], 1.0)])
     assert model.probability([], []) == 1
     assert model.tag_all([]) == []
@@ -303,8 +303,8 @@ def test_labels_that_are_no_chunks_have_no_segments():
     model = adaptag.train([["a", "b"]], [["DT", "NN"]], passes=1)
     with pytest.raises(AdaptagError, match="do not mark chunks"):
         model.segments(["a"])
-    with pytest.raises(ParameterError, match="legal is 'bio', but the labels mark no chunks"):
-        model.tag(["a"], legal="bio")
+    with pytest.raises(ParameterError, match="legal is 'iob2', but the labels mark no chunks"):
+        model.tag(["a"], legal="iob2")
 
 
 @pytest.mark.parametrize(

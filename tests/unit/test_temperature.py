@@ -342,3 +342,30 @@ def test_classifiers_of_documents(tmp_path):
     assert after["documents"].ece < before["documents"].ece
     calibrated.save(tmp_path / "m")
     assert DocumentClassifier.load(tmp_path / "m").model.temperature == calibrated.model.temperature
+
+
+# ---- label schemes ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "schemes", [{"scheme": "bioes"}, {"scheme": "bioes", "output_scheme": "iob1"}]
+)
+def test_models_that_are_trained_with_another_label_scheme(parts, schemes):
+    model = adaptag.train(*parts[0], algorithm="averaged-perceptron", passes=5, **schemes)
+    assert model.training_scheme == "bioes"
+    calibrated = model.calibrated(*parts[1])
+    assert calibrated.temperature > 1.5
+    sentences, labels = parts[2]
+    assert calibrated.tag_all(sentences) == model.tag_all(sentences)
+    before, after = (each.calibration(sentences, labels) for each in (model, calibrated))
+    for name, part in after.parts.items():
+        assert part.ece < before[name].ece
+        assert part.accuracy == before[name].accuracy
+    assert after["tokens"].accuracy == pytest.approx(
+        model.evaluate(sentences, labels).accuracy / 100
+    )
+    sentence = sentences[0]
+    best = calibrated.tag(sentence)
+    (path, p), *_ = calibrated.nbest(sentence, 2)
+    assert path == best
+    assert p == pytest.approx(calibrated.probability(sentence, best), rel=1e-5)

@@ -361,6 +361,8 @@ def test_provenance():
             "threads": None,
             "parallel": "deterministic",
             "verbose": False,
+            "scheme": "as-is",
+            "output_scheme": "as-is",
             "metric": "auto",
             "legal": None,
         },

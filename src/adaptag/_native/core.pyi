@@ -262,6 +262,14 @@ class Decoder:
         legal: NDArray[np.uint8] | None = None,
         temperature: float = 1.0,
     ) -> None: ...
+    def write_as(
+        self,
+        labels: list[str],
+        before: NDArray[np.uint8],
+        after: NDArray[np.uint8],
+        table: NDArray[np.int32],
+    ) -> None: ...
+    def split(self, label_of: NDArray[np.int32]) -> None: ...
     def tag(self, sentence: Iterable[_Token]) -> list[str]: ...
     def tag_all(self, sentences: list[Iterable[_Token]], threads: int = 1) -> list[list[str]]: ...
     def viterbi_columns(
@@ -273,7 +281,12 @@ class Decoder:
         threads: int = 1,
     ) -> NDArray[np.int32]: ...
     def viterbi(
-        self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None, threads: int = 1
+        self,
+        dataset: Dataset,
+        legal: _Bytes | None,
+        allowed: _Bytes | None,
+        threads: int = 1,
+        written: bool = True,
     ) -> NDArray[np.int32]: ...
     def marginals(
         self, dataset: Dataset, legal: _Bytes | None, allowed: _Bytes | None, threads: int = 1

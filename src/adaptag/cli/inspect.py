@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import argument, option
+from adaptag.corpus.settings import AS_IS
 from adaptag.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -122,7 +123,7 @@ def _summary(model: AnyModel, chain: LinearChain[Any] | SegmentPredictor, path: 
         "settings": {
             key: value
             for key, value in settings.items()
-            if key not in origin and key not in own and value not in (None, False)
+            if key not in origin and key not in own and value not in (None, False, AS_IS)
         },
     }
     if isinstance(passes, list) and passes and isinstance(passes[-1], dict):
@@ -163,7 +164,15 @@ def _particulars(model: Any) -> dict[str, object]:
         }
     if model.kind == "classifier":
         return {"format": model.format.format, "normalise": model.scaling.normalise}
-    return {"columns": model.index.n_columns, "label scheme": model.label_scheme}
+    return {"columns": model.index.n_columns, "label scheme": _scheme(model)}
+
+
+def _scheme(model: Any) -> Any:
+    """The scheme of the labels, and the one that was trained with."""
+    if model.training_scheme is None:
+        return model.label_scheme
+    states = f"{len(model.states)} labels: {', '.join(model.states)}"
+    return f"{model.label_scheme}, trained with {model.training_scheme}, {states}"
 
 
 def _plain(value: object) -> str:
@@ -189,7 +198,7 @@ def _features(model: LinearChain[Any], top: int) -> Table | None:
     table.add_column("against")
     count = min(top, len(weights))
     named = model.index.name
-    for y, label in enumerate(model.labels[:MOST_LABELS]):
+    for y, label in enumerate(model.states[:MOST_LABELS]):
         column = np.ascontiguousarray(weights[:, y])
         best, worst = _largest(column, count), _largest(-column, count)
         table.add_row(
@@ -198,8 +207,8 @@ def _features(model: LinearChain[Any], top: int) -> Table | None:
             Text("\n".join(f"{column[p]:+6.2f} {named(p)}" for p in worst if column[p] < 0)),
             end_section=True,
         )
-    if len(model.labels) > MOST_LABELS:
-        table.caption = f"{len(model.labels) - MOST_LABELS} more labels are not shown"
+    if len(model.states) > MOST_LABELS:
+        table.caption = f"{len(model.states) - MOST_LABELS} more labels are not shown"
     return table
 
 
@@ -229,10 +238,10 @@ def _transitions(model: LinearChain[Any], top: int) -> Table | None:
     table.add_column("likely")
     table.add_column("unlikely")
     order = matrix.ravel().argsort()
-    n = len(model.labels)
+    n = len(model.states)
 
     def named(flat: int) -> str:
-        return f"{matrix.ravel()[flat]:+6.2f} {model.labels[flat // n]} → {model.labels[flat % n]}"
+        return f"{matrix.ravel()[flat]:+6.2f} {model.states[flat // n]} → {model.states[flat % n]}"
 
     count = min(2 * top, matrix.size)
     for best, worst in zip(order[::-1][:count], order[:count], strict=True):

@@ -93,7 +93,7 @@ LegalOption = Annotated[
     str | None,
     option(
         help="Rule out label sequences that are impossible in the scheme of the training data "
-        "(auto), which is one of: iob1, bio, ioe2, bioes.",
+        "(auto), which is one of: iob1, iob2, ioe2, bioes.",
         show_default="all are possible",
     ),
 ]

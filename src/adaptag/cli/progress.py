@@ -128,6 +128,10 @@ class TrainingBar(Callback):
     ) -> None:
         self.bar.stop()
 
+    def on_note(self, text: str) -> None:
+        """Write the note above the bar."""
+        self.bar.console.print(text, markup=False, highlight=False)
+
     def on_start(self, passes: int, sentences: int) -> None:
         """Draw the bar."""
         self.task = self.bar.add_task(
@@ -161,6 +165,10 @@ class JsonLog(Callback):
 
     def __exit__(self, *_: object) -> None:
         self.file.close()
+
+    def on_note(self, text: str) -> None:
+        """Log the note."""
+        self.write("note", {"text": text})
 
     def on_start(self, passes: int, sentences: int) -> None:
         """Log what training begins with."""

@@ -26,11 +26,17 @@ from adaptag.errors import ParameterError
 from adaptag.features.settings import FeatureSettings
 from adaptag.settings import split_options
 from adaptag.streams.settings import StreamSettings
-from adaptag.training.settings import TaggingSettings, parameter_names
+from adaptag.training.settings import LabelSettings, TaggingSettings, parameter_names
 
 __all__ = ["train"]
 
-STREAM_OPTIONS = ("template", "hash_bits", "algorithm", "legal")  # that --stream takes as well
+STREAM_OPTIONS = (
+    "template",
+    "hash_bits",
+    "algorithm",
+    "legal",
+    *LabelSettings.declared(),
+)  # that --stream takes as well
 
 
 @with_settings(FeatureSettings, TaggingSettings, StreamSettings, parameters=True)
@@ -107,6 +113,7 @@ def train(
             algorithm=training.get("algorithm"),
             hash_bits=features.get("hash_bits"),
             legal=training.get("legal"),
+            **{name: training[name] for name in LabelSettings.declared() if name in training},
             parameters=algorithm_parameters,
             **streaming,
         )

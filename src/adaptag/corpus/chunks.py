@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptag.corpus.settings import SCHEMES
 from adaptag.errors import ParameterError, unknown
 
 if TYPE_CHECKING:
@@ -14,21 +15,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["SCHEMES", "ChunkScheme", "LabelScheme"]
-
-SCHEMES = {"iob1": "BIO", "bio": "BIO", "ioe2": "IEO", "bioes": "BIOES"}
-"""The schemes that `ChunkScheme.legal` knows, each with the roles its labels may have.
-
-In ``iob1`` a B only separates a chunk from one of the same type right before it; in ``bio``, also
-called IOB2, every chunk begins with B; in ``ioe2`` every chunk ends with E; in ``bioes`` a chunk of
-one token is S, and a longer one begins with B and ends with E.
-"""
+__all__ = ["ChunkScheme", "LabelScheme", "role_of"]
 
 _ROLES = {"B": "B", "I": "I", "E": "E", "S": "S", "L": "E", "U": "S", "M": "I"}
 """What a prefix means: L and U are the E and S of BILOU, M is the I of BMES."""
 
 
-def _role(label: str) -> str:
+def role_of(label: str) -> str:
     """B, I, E, S or O, or ``?`` if ``label`` is no chunk label."""
     return "O" if label == "O" else _ROLES.get(label.partition("-")[0], "?")
 
@@ -56,7 +49,7 @@ class ChunkScheme:
     def __init__(self, labels: Sequence[str], *, chunked: bool | None = None) -> None:
         """Read the labels; ``chunked`` says whether they mark chunks; None means most do."""
         self.labels = tuple(labels)
-        roles = [_role(label) for label in self.labels]
+        roles = [role_of(label) for label in self.labels]
         n_chunk_labels = sum(role not in "O?" for role in roles)
         most = 2 * n_chunk_labels > len(roles) - roles.count("O")
         self.chunked = most if chunked is None else chunked and n_chunk_labels > 0
@@ -127,10 +120,12 @@ class ChunkScheme:
                     f"allowed: O and labels with one of the prefixes {', '.join(prefixes)}"
                 )
         if scheme == "bioes" and self._open.any() and not {"E", "S"} & set(self._roles):
-            raise ParameterError("no label has a prefix E or S, as in scheme 'bioes'; allowed: bio")
+            raise ParameterError(
+                "no label has a prefix E or S, as in scheme 'bioes'; allowed: iob2"
+            )
         bound = {
             "iob1": np.isin([*self._roles, "O"], ["B"]) & ~self._follows_same_type(),
-            "bio": self._continues & ~self._goes_on,
+            "iob2": self._continues & ~self._goes_on,
             "ioe2": self._open[:, None] & ~self._goes_on,
             "bioes": (self._open[:, None] | self._continues) & ~self._goes_on,
         }[scheme]
@@ -182,4 +177,4 @@ class LabelScheme:
             return None
         if roles & {"E", "S"}:
             return "bioes" if roles & {"B", "S"} else "ioe2"
-        return "iob1" if self.fresh_i > self.fresh_b else "bio"
+        return "iob1" if self.fresh_i > self.fresh_b else "iob2"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from adaptag.settings import AUTO, Settings, setting
 
-__all__ = ["FORMATS", "TAG_SETS", "DocumentFormat"]
+__all__ = ["AS_IS", "FORMATS", "SCHEMES", "TAG_SETS", "DocumentFormat"]
 
 # Labels of a word's first, inner and last character, and of a word of one character. With three
 # labels such a word has the label of a beginning.
@@ -16,6 +16,15 @@ TAG_SETS = {
     "bmes": ("B", "M", "E", "S"),
 }
 FORMATS = ("svmlight", "counts", "text")
+
+AS_IS = "as-is"  # labels are not converted to another scheme
+SCHEMES = {"iob1": "BIO", "iob2": "BIO", "ioe2": "IEO", "bioes": "BIOES"}
+"""The schemes of labels, each with the roles its labels may have.
+
+In ``iob1`` a B only separates a chunk from one of the same type right before it; in ``iob2``, also
+called BIO, every chunk begins with B; in ``ioe2`` every chunk ends with E; in ``bioes`` a chunk of
+one token is S, and a longer one begins with B and ends with E.
+"""
 
 
 @dataclass(kw_only=True)

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from adaptag.corpus.chunks import SCHEMES, ChunkScheme, LabelScheme
+from adaptag.corpus.chunks import ChunkScheme, LabelScheme
 from adaptag.corpus.labels import NO_LABEL, check_transitions
+from adaptag.corpus.settings import SCHEMES
 from adaptag.errors import ParameterError, unknown
 from adaptag.settings import AUTO
 
@@ -17,9 +18,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from adaptag.corpus.schemes import TrainingLabels
+
     Transitions = str | Iterable[tuple[str | None, str | None]] | None
 
-__all__ = ["SEEN", "legal_transitions", "scheme_transitions"]
+__all__ = ["SEEN", "converted_transitions", "legal_transitions", "scheme_transitions"]
 
 SEEN = "seen"
 
@@ -75,15 +78,52 @@ def legal_transitions(
     if not isinstance(legal, str):
         _allow_pairs(table, legal, names)
     elif legal == SEEN:
-        padded = np.insert(codes, offsets, outside)
-        known = (padded[:-1] != NO_LABEL) & (padded[1:] != NO_LABEL)
-        table[padded[:-1][known], padded[1:][known]] = 1
+        table = _seen(outside, codes, offsets)
     elif legal in (AUTO, *SCHEMES):
         scheme = LabelScheme().count(names, codes, offsets).name(names)
         table = scheme_transitions(legal, names, scheme)
     else:
         raise ParameterError(unknown("legal", legal, [AUTO, *SCHEMES, SEEN]))
     check_transitions(table, codes, offsets, names)
+    return table
+
+
+def converted_transitions(
+    legal: Transitions,
+    labels: TrainingLabels,
+    offsets: NDArray[np.int64],
+    schemes: Sequence[str],
+) -> NDArray[np.uint8]:
+    """Turn what a user allows into a table of labels that were converted to another scheme.
+
+    Their own rules always hold, and with them those of the scheme that they were converted from.
+
+    Args:
+        legal: As for ``legal_transitions``, but for pairs.
+        labels: The converted labels.
+        offsets: The first token of every sequence, then T.
+        schemes: The schemes that may be named: before and after the conversion.
+    """
+    table = labels.legal
+    if legal == SEEN:
+        table = table & _seen(len(labels.names), labels.ids, offsets)
+    elif legal is not None and not isinstance(legal, str):
+        raise ParameterError(
+            "legal is given as pairs of labels, which are not those that are trained; allowed: a "
+            "name, or no conversion to another label scheme"
+        )
+    elif legal not in (None, AUTO, *schemes):
+        raise ParameterError(unknown("legal", str(legal), [AUTO, *schemes, SEEN]))
+    check_transitions(table, labels.ids, offsets, labels.names)
+    return table
+
+
+def _seen(outside: int, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
+    """The transitions that occur; ``outside`` is the number of labels."""
+    table = np.zeros((outside + 1, outside + 1), np.uint8)
+    padded = np.insert(codes, offsets, outside)
+    known = (padded[:-1] != NO_LABEL) & (padded[1:] != NO_LABEL)
+    table[padded[:-1][known], padded[1:][known]] = 1
     return table
 
 

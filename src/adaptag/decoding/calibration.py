@@ -50,6 +50,8 @@ def best_temperature(model: Model, data: Examples) -> float:
     and the temperature that suits them leaves the probabilities of single labels too extreme.
     Labels that are not known, or that the model does not have, are left out.
     """
+    if model.rewrites_labels:  # labels of a sentence are written in another scheme together
+        data = _fully_labelled(data)
     numbers = _numbers(model, data)
     tokens = np.flatnonzero(numbers != NO_LABEL)
     gold = numbers[tokens]
@@ -63,9 +65,12 @@ def best_temperature(model: Model, data: Examples) -> float:
 
 def _numbers(model: Model, data: Examples) -> NDArray[np.int32]:
     """The label of each token by its number in the model; −1 where it has none."""
+    labels, names = data.labels, data.label_names
+    if model.rewrites_labels:
+        labels, names = model.rewrite(names, labels, data.encoded.sentences)
     numbers = {name: number for number, name in enumerate(model.labels)}
-    table = [*(numbers.get(name, NO_LABEL) for name in data.label_names), NO_LABEL]
-    return np.array(table, np.int32)[data.labels]
+    table = [*(numbers.get(name, NO_LABEL) for name in names), NO_LABEL]
+    return np.array(table, np.int32)[labels]
 
 
 def _fully_labelled(data: Examples) -> Examples:

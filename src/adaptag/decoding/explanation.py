@@ -108,6 +108,7 @@ def explain(
 ) -> Explanation:
     """Explain the best labels of one encoded sentence."""
     ids = model.tag_encoded(encoded, legal).tolist()
+    states, likeliest = model.best_states(encoded, legal)
     table = model.marginals_encoded(encoded, legal)
     explanations = []
     for t, token in enumerate(tokens):
@@ -121,24 +122,26 @@ def explain(
                 float(table[t, label]),
                 model.labels[rival] if rival != label else "",
                 float(table[t, rival]) if rival != label else 0.0,
-                tuple(_arguments(model, encoded, ids, t, rival)),
+                tuple(
+                    _arguments(model, encoded, states.tolist(), t, int(likeliest[t, rival]), ids)
+                ),
             )
         )
     return Explanation(tuple(explanations))
 
 
 def _arguments(
-    model: Model, encoded: Encoded, ids: list[int], t: int, rival: int
+    model: Model, encoded: Encoded, states: list[int], t: int, rival: int, ids: list[int]
 ) -> list[Argument]:
-    """What changes in the score of the best labels where the one at ``t`` becomes the rival."""
-    label, last = ids[t], len(ids) - 1
+    """What changes in the score of the best states where the one at ``t`` becomes the rival."""
+    state, last = states[t], len(states) - 1
     arguments = []
     arriving = leaving = 0.0
     for predicate, value in _fired(encoded, t):
         node, edge = model.weights_of(predicate)
-        weight = 0.0 if node is None else value * float(node[label] - node[rival])
+        weight = 0.0 if node is None else value * float(node[state] - node[rival])
         if edge is not None and t > 0:
-            step = value * float(edge[ids[t - 1], label] - edge[ids[t - 1], rival])
+            step = value * float(edge[states[t - 1], state] - edge[states[t - 1], rival])
             if node is None:
                 arriving += step
             else:
@@ -149,12 +152,12 @@ def _arguments(
         for predicate, value in _fired(encoded, t + 1):
             _, edge = model.weights_of(predicate)
             if edge is not None:
-                leaving += value * float(edge[label, ids[t + 1]] - edge[rival, ids[t + 1]])
+                leaving += value * float(edge[state, states[t + 1]] - edge[rival, states[t + 1]])
     names = model.labels
     if t > 0:
-        arguments.append(Argument(f"{names[ids[t - 1]]} → {names[label]}", arriving))
+        arguments.append(Argument(f"{names[ids[t - 1]]} → {names[ids[t]]}", arriving))
     if t < last:
-        arguments.append(Argument(f"{names[label]} → {names[ids[t + 1]]}", leaving))
+        arguments.append(Argument(f"{names[ids[t]]} → {names[ids[t + 1]]}", leaving))
     return sorted((a for a in arguments if a.weight), key=lambda a: -abs(a.weight))
 
 

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, ParamSpec, TypeVar
 import numpy as np
 
 from adaptag._native import core
-from adaptag.corpus.chunks import SCHEMES, ChunkScheme, LabelScheme
+from adaptag.corpus.chunks import ChunkScheme, LabelScheme
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.data import as_list, corpus_of
 from adaptag.corpus.labels import known_sentences
+from adaptag.corpus.schemes import LabelConversion
+from adaptag.corpus.settings import SCHEMES
 from adaptag.corpus.transitions import scheme_transitions
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.calibration import best_temperature, measure_calibration
 from adaptag.decoding.explanation import Explanation, explain
+from adaptag.decoding.output import SchemeOutput
 from adaptag.errors import AdaptagError, CorpusError, ParameterError, unknown
 from adaptag.evaluation import METRICS, Evaluation, evaluate_ids, metric_of, sentence_counts
 from adaptag.evaluation.calibration import BINS
@@ -80,9 +83,10 @@ class Model(LinearChain[FeatureIndex]):
     releases the GIL, and one model can be shared by threads.
 
     In all methods, ``legal`` rules out impossible label sequences: ``auto`` those that the label
-    scheme of the training data does not have; or the scheme by its name, ``iob1``, ``bio``,
-    ``ioe2`` or ``bioes``. ``allowed`` restricts single tokens: for each token the labels it may
-    have, or None for any.
+    scheme of the labels does not have; or the scheme by its name, ``iob1``, ``iob2``, ``ioe2`` or
+    ``bioes``. A model that was trained with another scheme than that of its labels, see
+    ``training_scheme``, gives no others anyway. ``allowed`` restricts single tokens: for each token
+    the labels it may have, or None for any.
     """
 
     kind: ClassVar[str] = "model"
@@ -100,7 +104,7 @@ class Model(LinearChain[FeatureIndex]):
             self._check_first(sentence)
             return self._decoder.tag(sentence)
         data, encoded = self._one(sentence)
-        ids = self._decoder.viterbi(data, self._legal(legal), self._allowed(allowed, encoded))
+        ids = self._viterbi(data, legal, self._allowed(allowed, encoded))
         return [self.labels[y] for y in ids]
 
     @_raises_corpus_errors
@@ -251,8 +255,16 @@ class Model(LinearChain[FeatureIndex]):
             section["scheme"] not in (None, *SCHEMES)
             or section["metric"] not in METRICS
             or not isinstance(section["in_feature_column"], bool)
+            or not isinstance(section["rewritten"], bool)
+            or section["training_scheme"] not in (None, *SCHEMES)
         ):
             raise ValueError(f"the labels are configured as {section!r}")
+        if self.output is None and self.states != self.labels:
+            raise ValueError("the labels are not those that were trained")
+        if self.output is not None:
+            legal = ChunkScheme(self.states).legal(self.output.scheme)
+            if self.output.labels != self.labels or (self.output.legal > legal).any():
+                raise ValueError("the labels do not fit those that were trained")
 
     @property
     def metric(self) -> str:
@@ -261,9 +273,38 @@ class Model(LinearChain[FeatureIndex]):
 
     @property
     def label_scheme(self) -> str | None:
-        """The scheme of the training labels, such as ``bio``; None if they mark no chunks."""
+        """The scheme of the labels, such as ``iob2``; None if they mark no chunks."""
         section = self.configuration.get("labels")
         return LabelScheme().name(self.labels) if section is None else section["scheme"]
+
+    @property
+    def training_scheme(self) -> str | None:
+        """The scheme that the model was trained with; None if it is that of the labels."""
+        scheme: str | None = self.configuration.get("labels", {}).get("training_scheme")
+        return scheme
+
+    @property
+    def rewrites_labels(self) -> bool:
+        """Whether the scheme of the labels is another one than that of the training data."""
+        return self.output is not None and bool(self.configuration["labels"]["rewritten"])
+
+    def rewrite(
+        self, names: Sequence[str], ids: NDArray[np.int32], offsets: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int32], tuple[str, ...]]:
+        """Write labels of any scheme in that of the model: numbers and names."""
+        conversion = LabelConversion.of(names, self.label_scheme or "", self.labels)
+        return conversion.apply(ids, offsets), conversion.outputs
+
+    @cached_property
+    def output(self) -> SchemeOutput | None:
+        """How labels are made of the states; None where they are the same."""
+        if self.training_scheme is None:
+            return None
+        if self.legal is None or self.label_scheme is None:
+            raise ValueError("a label scheme without its rules")
+        return SchemeOutput.of(
+            self.states, self.training_scheme, self.legal, self.label_scheme, self.labels
+        )
 
     @_raises_corpus_errors
     def marginals(
@@ -275,9 +316,7 @@ class Model(LinearChain[FeatureIndex]):
     ) -> list[dict[str, float]]:
         """Return every label's probability at every token."""
         data, encoded = self._one(sentence)
-        table, _ = self._decoder.marginals(
-            data, self._legal(legal), self._allowed(allowed, encoded)
-        )
+        table = self._marginals(data, legal, self._allowed(allowed, encoded))
         return [dict(zip(self.labels, row, strict=True)) for row in table.tolist()]
 
     @_raises_corpus_errors
@@ -293,6 +332,12 @@ class Model(LinearChain[FeatureIndex]):
         if len(labels) != len(encoded.positions) - 1:
             raise ParameterError(f"{len(labels)} labels for {len(encoded.positions) - 1} tokens")
         ids = np.array([numbers[label] for label in labels], np.int32)
+        if self.output is not None:
+            states = self.output.states_of(ids)
+            if states is None:
+                self._legal(legal)
+                return 0.0
+            ids = states
         log_probabilities = self._decoder.log_probabilities(
             self._data(encoded, ids), self._legal(legal)
         )
@@ -311,9 +356,7 @@ class Model(LinearChain[FeatureIndex]):
         if not 1 <= n <= MAX_N:
             raise ParameterError(f"n is {n}; allowed: 1 to {MAX_N}")
         data, encoded = self._one(sentence)
-        paths, scores = self._decoder.n_best(
-            data, n, self._legal(legal), self._allowed(allowed, encoded)
-        )[0]
+        paths, scores = self._n_best(data, n, legal, self._allowed(allowed, encoded))[0]
         return [
             ([self.labels[y] for y in path], float(p))
             for path, p in zip(paths, np.exp(scores), strict=True)
@@ -375,7 +418,7 @@ class Model(LinearChain[FeatureIndex]):
     ) -> NDArray[np.int32]:
         """Find the best label of every token of encoded data, by number."""
         n = threads_for(threads, tokens=len(encoded.positions))
-        return self._decoder.viterbi(self._data(encoded), self._legal(legal), None, n)
+        return self._viterbi(self._data(encoded), legal, None, n)
 
     @_raises_corpus_errors
     def marginals_corpus(
@@ -390,8 +433,7 @@ class Model(LinearChain[FeatureIndex]):
     ) -> NDArray[np.float32]:
         """Return every label's probability at every token of encoded data, ``[T, Y]``."""
         n = threads_for(threads, tokens=len(encoded.positions))
-        table, _ = self._decoder.marginals(self._data(encoded), self._legal(legal), None, n)
-        return table
+        return self._marginals(self._data(encoded), legal, None, n)
 
     @_raises_corpus_errors
     def segments_corpus(self, corpus: Corpus, legal: str | None = None) -> list[list[Segment]]:
@@ -409,7 +451,7 @@ class Model(LinearChain[FeatureIndex]):
     ) -> NDArray[np.float64]:
         """The logarithm of the probability of each sentence's best labels, ``[N]``."""
         n = threads_for(threads, tokens=len(encoded.positions))
-        paths = self._decoder.n_best(self._data(encoded), 1, self._legal(legal), None, n)
+        paths = self._n_best(self._data(encoded), 1, legal, None, n)
         return np.concatenate([log_p for _, log_p in paths])
 
     @_raises_corpus_errors
@@ -419,7 +461,7 @@ class Model(LinearChain[FeatureIndex]):
         """For each sentence its ``n`` best paths ``[k, T]`` and their log-probabilities ``[k]``."""
         encoded = self.index.encode(corpus, threads=threads)
         workers = threads_for(threads, tokens=len(encoded.positions))
-        return self._decoder.n_best(self._data(encoded), n, self._legal(legal), None, workers)
+        return self._n_best(self._data(encoded), n, legal, None, workers)
 
     @cached_property
     def scheme(self) -> ChunkScheme:
@@ -428,18 +470,102 @@ class Model(LinearChain[FeatureIndex]):
 
     @cached_property
     def _decoder(self) -> core.Decoder:
+        """Finds labels."""
+        decoder = self._state_decoder()
+        return decoder if self.output is None else self.output.prepare(decoder)
+
+    @cached_property
+    def _part_decoder(self) -> core.Decoder:
+        """Finds states, or the parts of them that are written as one label each."""
+        decoder = self._state_decoder()
+        return decoder if self.output is None else self.output.split(decoder)
+
+    def _state_decoder(self) -> core.Decoder:
+        names = list(self.states)
         if isinstance(self.index, CompactIndex):
-            return core.Decoder(
-                self.layout, self.index.native, list(self.labels), self.legal, self.temperature
-            )
+            return core.Decoder(self.layout, self.index.native, names, self.legal, self.temperature)
         return core.Decoder(
             self.layout,
             self.weights,
             self.index.native,
-            list(self.labels),
+            names,
             self.legal,
             self.temperature,
         )
+
+    def _viterbi(
+        self,
+        data: core.Dataset,
+        legal: str | None,
+        allowed: NDArray[np.uint8] | None,
+        threads: int = 1,
+    ) -> NDArray[np.int32]:
+        """The best label of every token; ``allowed`` is ``[T, Z]``."""
+        if self.output is None or allowed is None:
+            return self._decoder.viterbi(data, self._legal(legal), allowed, threads)
+        parts = self.output.parts
+        self._legal(legal)
+        mask = np.ascontiguousarray(allowed[:, parts.output_of])
+        return parts.output_of[self._part_decoder.viterbi(data, parts.legal, mask, threads)]
+
+    def _marginals(
+        self,
+        data: core.Dataset,
+        legal: str | None,
+        allowed: NDArray[np.uint8] | None,
+        threads: int = 1,
+    ) -> NDArray[np.float32]:
+        """Every label's probability at every token, ``[T, Z]``."""
+        table = self._part_marginals(data, legal, allowed, threads)
+        return table if self.output is None else self.output.sum(table)
+
+    def _part_marginals(
+        self,
+        data: core.Dataset,
+        legal: str | None,
+        allowed: NDArray[np.uint8] | None,
+        threads: int = 1,
+    ) -> NDArray[np.float32]:
+        """The probability of every part of a label, or of every label, at every token."""
+        transitions = self._legal(legal)
+        if self.output is None:
+            return self._decoder.marginals(data, transitions, allowed, threads)[0]
+        parts = self.output.parts
+        mask = None if allowed is None else np.ascontiguousarray(allowed[:, parts.output_of])
+        return self._part_decoder.marginals(data, parts.legal, mask, threads)[0]
+
+    def best_states(
+        self, encoded: Encoded, legal: str | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The best state of every token, and the likeliest one of each label, ``[T, Z]``."""
+        data = self._data(encoded)
+        states = self._decoder.viterbi(data, self._legal(legal), None, written=False)
+        if self.output is None:
+            every = np.arange(len(self.labels), dtype=np.int32)
+            return states, np.broadcast_to(every, (len(states), len(every)))
+        parts, table = self.output.parts, self._part_marginals(data, legal, None)
+        likeliest = [
+            np.where(parts.output_of == label, table, -1).argmax(axis=1)
+            for label in range(len(self.labels))
+        ]
+        return states, parts.label_of[np.stack(likeliest, axis=1)]
+
+    def _n_best(
+        self,
+        data: core.Dataset,
+        n: int,
+        legal: str | None,
+        allowed: NDArray[np.uint8] | None,
+        threads: int = 1,
+    ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+        """The ``n`` best labellings of each sentence, ``[k, T]``, and their log-probabilities."""
+        if self.output is None or allowed is None:
+            return self._decoder.n_best(data, n, self._legal(legal), allowed, threads)
+        parts = self.output.parts
+        self._legal(legal)
+        mask = np.ascontiguousarray(allowed[:, parts.output_of])
+        found = self._part_decoder.n_best(data, n, parts.legal, mask, threads)
+        return [(parts.output_of[paths], scores) for paths, scores in found]
 
     def _check_columns(self, corpus: ColumnCorpus) -> None:
         """Raise where the columns are not those of the training data.
@@ -504,6 +630,8 @@ class Model(LinearChain[FeatureIndex]):
         if scheme is None:
             return self.legal
         legal = scheme_transitions(scheme, self.labels, self.label_scheme)
+        if self.output is not None:
+            return self.legal  # which allows what the scheme does
         return legal if self.legal is None else legal & self.legal
 
     def _allowed(
@@ -525,7 +653,7 @@ class Model(LinearChain[FeatureIndex]):
 
     def _segments(self, encoded: Encoded, legal: str | None) -> list[list[Segment]]:
         data = self._data(encoded)
-        ids = self._decoder.viterbi(data, self._legal(legal), None)
+        ids = self._viterbi(data, legal, None)
         first, end, kind = self.scheme.spans(ids, encoded.sentences).T
         sentence = np.searchsorted(encoded.sentences, first, side="right") - 1
         begin = encoded.sentences[sentence]
@@ -545,12 +673,17 @@ class Model(LinearChain[FeatureIndex]):
             raise AdaptagError(
                 "the labels do not mark chunks (B-X, I-X, …), so there are no segments"
             )
+        scheme = self.scheme
+        if self.output is not None:
+            scheme = ChunkScheme(self.states, chunked=True)
+            types = np.array([scheme.types.index(name) for name in self.scheme.types], np.int64)
+            rows = np.column_stack([rows[:, :3], types[rows[:, 3]]])
         return self._decoder.segment_probabilities(
             data,
             np.ascontiguousarray(rows),
-            self.scheme.type_of,
-            self.scheme.starts.astype(np.uint8),
-            self.scheme.ends.astype(np.uint8),
+            scheme.type_of,
+            scheme.starts.astype(np.uint8),
+            scheme.ends.astype(np.uint8),
             self._legal(legal),
         )
 
@@ -586,9 +719,15 @@ class TagScorer:
         self, model: Model
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], tuple[str, ...]]:
         """Gold and predicted labels of the sentences that count, their offsets, and the names."""
-        predicted = model.tag_encoded(self.data.encoded, self.legal)
-        gold = self.data.labels[self._tokens]
-        return gold, predicted[self._tokens], self._starts, self.data.label_names
+        predicted = model.tag_encoded(self.data.encoded, self.legal)[self._tokens]
+        gold, names = self.data.labels[self._tokens], self.data.label_names
+        if model.rewrites_labels:
+            gold, names = model.rewrite(names, gold, self._starts)
+        if names[: len(model.labels)] != model.labels:
+            names = tuple(dict.fromkeys([*names, *model.labels]))
+            numbers = {name: number for number, name in enumerate(names)}
+            predicted = np.array([numbers[name] for name in model.labels], np.int32)[predicted]
+        return gold, predicted, self._starts, names
 
     def __call__(self, model: Model) -> float:
         """The score in percent."""

@@ -19,11 +19,11 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from adaptag.api import tagging_job
 from adaptag.corpus.data import as_list, corpus_of
 from adaptag.corpus.labels import NO_LABEL
 from adaptag.corpus.transitions import SEEN
 from adaptag.dataset.encoded import Dataset
+from adaptag.decoding.tagging_job import tagging_job
 from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.estimators.parameters import EstimatorSettings
 from adaptag.estimators.weights import (
@@ -37,7 +37,7 @@ from adaptag.features.index import template_for
 from adaptag.features.settings import FeatureSettings
 from adaptag.streams.trainer import StreamTrainer
 from adaptag.training.algorithms import algorithm as find_algorithm
-from adaptag.training.settings import TaggingSettings
+from adaptag.training.settings import LabelSettings, TaggingSettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +54,7 @@ __all__ = ["CRF"]
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[misc]
+class CRF(BaseEstimator, EstimatorSettings, LabelSettings, FeatureSettings):  # type: ignore[misc]
     """A linear-chain CRF over sequences of features, trained by any of adaptag's algorithms.
 
     ``X`` is a list of sequences. Without a template, each position is a dictionary of features
@@ -104,7 +104,8 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         if (X_dev is None) != (y_dev is None):
             raise ParameterError("X_dev and y_dev must be given together")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        settings = self.training_settings(TaggingSettings, seed, legal=self.legal)
+        schemes = {name: getattr(self, name) for name in LabelSettings.declared()}
+        settings = self.training_settings(TaggingSettings, seed, legal=self.legal, **schemes)
         dataset = Dataset.build(self._corpus(X, y), FeatureSettings.taken_from(self))
         weights = self._weights(given_weights, dataset)
         dev = None if X_dev is None else self._corpus(X_dev, y_dev)
@@ -148,6 +149,8 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
             "algorithm": self.algorithm,
             "max_features": self.max_features,
             "legal": self.legal,
+            "scheme": self.scheme,
+            "output_scheme": self.output_scheme,
             "parameters": self.given_parameters() or None,
         }
         if stream is None or any(getattr(stream, name) != settings[name] for name in settings):
@@ -227,7 +230,9 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         if y is None:
             raise ParameterError(f"y is None; allowed: {SEQUENCES}")
         corpus = self._corpus(X)
-        codes, _ = self._corpus(X, y).number_labels(model.labels)
+        codes, names = self._corpus(X, y).number_labels(model.labels)
+        if model.rewrites_labels:
+            codes, _ = model.rewrite(names, codes, corpus.sentences)
         weights = np.ones(len(corpus))
         if sample_weight is not None:
             weights = checked_weights(sample_weight, len(corpus))
@@ -238,19 +243,19 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
 
     @property
     def transition_features_(self) -> dict[tuple[str, str], float]:
-        """Weights of label bigrams, (from, to)."""
+        """Weights of label bigrams, (from, to); the labels are those of the training scheme."""
         model = self.model_
         tables = [model.weights_of(p)[1] for p in model.index.plain_edges()]
         return {
             (a, b): float(sum(table[i, j] for table in tables if table is not None))
-            for i, a in enumerate(model.labels)
-            for j, b in enumerate(model.labels)
+            for i, a in enumerate(model.states)
+            for j, b in enumerate(model.states)
             if tables
         }
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float]:
-        """Weights of features and labels, (feature, label).
+        """Weights of features and labels, (feature, label), in the scheme of training.
 
         Every feature has a weight for every label, and most are close to 0: those below a hundredth
         of the largest are omitted.
@@ -261,7 +266,7 @@ class CRF(BaseEstimator, EstimatorSettings, FeatureSettings):  # type: ignore[mi
         rows, columns = np.nonzero(np.abs(table) > least)
         names = {p: model.index.name(p) for p in np.unique(rows).tolist()}
         return {
-            (names[p], model.labels[k]): float(table[p, k])
+            (names[p], model.states[k]): float(table[p, k])
             for p, k in zip(rows.tolist(), columns.tolist(), strict=True)
         }
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 import numpy as np
 
-from adaptag.api import encode, tagging_job
+from adaptag.api import encode
 from adaptag.classification.documents import DocumentClassifier, classification_job
 from adaptag.classification.settings import DocumentFeatures
 from adaptag.corpus.attributes import AttributeCorpus
@@ -23,6 +23,7 @@ from adaptag.corpus.documents import Documents
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import TagScorer
+from adaptag.decoding.tagging_job import tagging_job
 from adaptag.errors import ParameterError, unknown
 from adaptag.evaluation import metric_of
 from adaptag.evaluation.segmentation import common_words

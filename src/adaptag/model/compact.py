@@ -52,7 +52,7 @@ def kept_weights(
 
 
 def _kept_blocks(chain: LinearChain[Any], prune: float) -> Iterator[tuple[NDArray[Any], ...]]:
-    layout, y = chain.layout, len(chain.labels)
+    layout, y = chain.layout, len(chain.states)
     total = layout.n_predicates
     begin = first = 0
     yield tuple(np.zeros(0, dtype) for dtype in (np.int64, np.int32, np.int32, np.float32))
@@ -114,7 +114,7 @@ def compact_index(
         previous,
         labels,
         values,
-        len(chain.labels),
+        len(chain.states),
         VALUE_SIZES[weights],
         exponent,
     )
@@ -122,7 +122,7 @@ def compact_index(
     if names:
         tensors["names"] = pack_names(index, kept)
     return CompactIndex.of_tables(
-        index, tensors, n_labels=len(chain.labels), weights=weights, exponent=exponent
+        index, tensors, n_labels=len(chain.states), weights=weights, exponent=exponent
     )
 
 

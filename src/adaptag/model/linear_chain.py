@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CALIBRATION", "LinearChain", "check_temperature"]
 
-VERSION = 3
+VERSION = 4
 STATE = "state."  # before the names of the tensors of the training state
 CALIBRATION = "calibration"  # the section of the configuration that holds the temperature
 EXTRA = "extra."  # before the names of further tensors
@@ -46,7 +46,7 @@ class LinearChain(Stored, Generic[Index]):
     """Labels, features and weights.
 
     Attributes:
-        labels: The names of the labels.
+        labels: The names of the labels that the model gives.
         index: The feature index.
         weights: The weights, float32, rows of predicates one after the other; see ``layout.hpp``.
             Those of a compact model are in its index, and this is empty.
@@ -55,6 +55,8 @@ class LinearChain(Stored, Generic[Index]):
         configuration: What the model needs to know to be used, by section: ``labels`` (the scheme
             and metric), ``calibration`` (the temperature), ``documents``, ``segmentation``,
             ``stream``.
+        states: The labels that the model was trained with, Y of them, to which the weights belong.
+            They are ``labels``, unless it was trained with another label scheme.
         legal: The transitions that are possible, uint8 ``[Y + 1, Y + 1]``, the last row and column
             being outside of the sentence. None means that all are possible.
         state: The state from which training can continue, by name; empty if it was not kept.
@@ -68,9 +70,13 @@ class LinearChain(Stored, Generic[Index]):
     weights: NDArray[np.float32]
     provenance: Mapping[str, Any] = field(default_factory=dict)
     configuration: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
+    states: tuple[str, ...] = field(default=(), kw_only=True)
     legal: NDArray[np.uint8] | None = field(default=None, kw_only=True)
     state: Mapping[str, NDArray[Any]] = field(default_factory=dict, kw_only=True)
     extra: Mapping[str, NDArray[Any]] = field(default_factory=dict, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "states", self.states or self.labels)
 
     def __repr__(self) -> str:
         name, features = type(self).__name__, self.index.n_predicates
@@ -79,7 +85,7 @@ class LinearChain(Stored, Generic[Index]):
     @cached_property
     def layout(self) -> core.Layout:
         """How the weights lie in memory."""
-        return core.Layout(len(self.labels), *self.index.n_of_kind)
+        return core.Layout(len(self.states), *self.index.n_of_kind)
 
     @property
     def temperature(self) -> float:
@@ -107,7 +113,7 @@ class LinearChain(Stored, Generic[Index]):
         if isinstance(self.index, CompactIndex):
             return len(self.index.entries[0])
         node, both, edge = self.index.n_of_kind
-        y = len(self.labels)
+        y = len(self.states)
         return (node + both) * y + (both + edge) * y * y
 
     def node_weights(self) -> NDArray[np.float32]:
@@ -115,7 +121,7 @@ class LinearChain(Stored, Generic[Index]):
         node, both, _ = self.index.n_of_kind
         if isinstance(self.index, CompactIndex):
             predicates, previous, labels, values = self.index.entries
-            table = np.zeros((node + both, len(self.labels)), np.float32)
+            table = np.zeros((node + both, len(self.states)), np.float32)
             mine = previous < 0
             table[predicates[mine], labels[mine]] = values[mine]
             return table
@@ -131,7 +137,7 @@ class LinearChain(Stored, Generic[Index]):
         node, both, edge = self.index.n_of_kind
         if isinstance(self.index, CompactIndex):
             predicates, previous, labels, values = self.index.entries
-            table = np.zeros((both + edge, len(self.labels), len(self.labels)), np.float32)
+            table = np.zeros((both + edge, len(self.states), len(self.states)), np.float32)
             mine = previous >= 0
             table[predicates[mine] - node, previous[mine], labels[mine]] = values[mine]
             return table
@@ -147,7 +153,7 @@ class LinearChain(Stored, Generic[Index]):
         node, both, _ = self.index.n_of_kind
         if isinstance(self.index, CompactIndex):
             _, previous, labels, values = self.index.native.weights(predicate, predicate + 1)
-            rows = np.zeros((1 + len(self.labels), len(self.labels)), np.float32)
+            rows = np.zeros((1 + len(self.states), len(self.states)), np.float32)
             rows[previous + 1, labels] = values
             return (
                 rows[0] if predicate < node + both else None,
@@ -178,6 +184,7 @@ class LinearChain(Stored, Generic[Index]):
         header = {
             "version": VERSION,
             "labels": list(self.labels),
+            "states": list(self.states),
             "index": index_header,
             "configuration": dict(self.configuration),
             "provenance": dict(self.provenance),
@@ -200,13 +207,16 @@ class LinearChain(Stored, Generic[Index]):
         try:
             if header["version"] != VERSION:
                 raise ValueError(f"version {header['version']}; this adaptag reads {VERSION}")
-            labels = tuple(str(label).encode().decode() for label in header["labels"])
+            labels, states = (
+                tuple(str(label).encode().decode() for label in header[name])
+                for name in ("labels", "states")
+            )
             index: Any = INDEXES[header["index"]["kind"]].from_file(
                 header["index"], prefixed(tensors, INDEX)
             )
             weights = NO_WEIGHTS
             if not isinstance(index, CompactIndex):
-                layout = core.Layout(len(labels), *index.n_of_kind)
+                layout = core.Layout(len(states), *index.n_of_kind)
                 weights = dense_weights(tensors, layout.n_weights)
             model = cls(
                 labels,
@@ -214,6 +224,7 @@ class LinearChain(Stored, Generic[Index]):
                 weights,
                 dict(header["provenance"]),
                 configuration=dict(header["configuration"]),
+                states=states,
                 legal=tensors.get("legal"),
                 state=prefixed(tensors, STATE),
                 extra=prefixed(tensors, EXTRA),
@@ -225,7 +236,7 @@ class LinearChain(Stored, Generic[Index]):
 
     def _check(self) -> None:
         """Raise where the parts of a file do not fit together."""
-        n_labels = len(self.labels)
+        n_labels = len(self.states)
         if self.legal is not None and (
             self.legal.dtype != np.uint8 or self.legal.shape != (n_labels + 1,) * 2
         ):
@@ -236,7 +247,8 @@ class LinearChain(Stored, Generic[Index]):
             fitting = self.index.n_labels == n_labels
         else:
             fitting = len(self.weights) == self.layout.n_weights
-        if not fitting or len(set(self.labels)) != n_labels:
+        distinct = all(len(set(names)) == len(names) for names in (self.labels, self.states))
+        if not fitting or not distinct:
             raise ValueError("labels and weights do not fit together")
         if CALIBRATION in self.configuration:
             check_temperature(self.configuration[CALIBRATION]["temperature"])

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag._native import core
-from adaptag.corpus.chunks import LabelScheme
+from adaptag.corpus.chunks import ChunkScheme, LabelScheme
 from adaptag.corpus.data import corpus_of
 from adaptag.corpus.labels import check_transitions, known_sentences
-from adaptag.corpus.transitions import scheme_transitions
+from adaptag.corpus.schemes import LabelConversion, TrainingLabels
+from adaptag.corpus.settings import AS_IS
+from adaptag.corpus.transitions import converted_transitions, scheme_transitions
 from adaptag.dataset.encoded import Examples
 from adaptag.decoding.model import Model
+from adaptag.decoding.output import SchemeOutput
+from adaptag.decoding.tagging_job import grown_transitions
 from adaptag.errors import ModelError, NotTrainedError, ParameterError
 from adaptag.evaluation import Evaluation, evaluate_ids, metric_of
 from adaptag.features.growing import GrowingIndex
@@ -26,6 +30,7 @@ from adaptag.settings import AUTO
 from adaptag.streams.settings import StreamSettings
 from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.online import PASS_SIZE, Trainer, divergence
+from adaptag.training.settings import LabelSettings
 from adaptag.version import __version__
 
 if TYPE_CHECKING:
@@ -84,7 +89,11 @@ class StreamTrainer(StreamSettings):
             no limit.
         hash_bits: Number features by hashes of this many bits instead: no index, no names.
         pass_size: The number of sentences that count as a pass over the data.
-        legal: A scheme whose impossible transitions are ruled out, such as ``bio``, or ``auto``.
+        legal: A scheme whose impossible transitions are ruled out, such as ``iob2``, or ``auto``.
+        scheme: The label scheme to train with, such as ``bioes``; ``as-is`` is that of the stream,
+            or of the model to begin with. See [label schemes](guide/label-schemes.md).
+        output_scheme: The label scheme of the model's labels; ``as-is`` is that of the stream, or
+            of the model to begin with.
         parameters: Parameters of the algorithm, such as ``rate``; by default those of the model.
 
     Attributes:
@@ -104,6 +113,8 @@ class StreamTrainer(StreamSettings):
     algorithm: str | None = None
     hash_bits: int | None = None
     legal: str | None = None
+    scheme: str = AS_IS
+    output_scheme: str = AS_IS
     parameters: Mapping[str, Value] | None = None
     progress: Progress = field(default=Progress(), init=False)
 
@@ -123,6 +134,10 @@ class StreamTrainer(StreamSettings):
             template=None if self._origin else self.start, hash_bits=self.hash_bits
         ).check()
         self._labels: tuple[str, ...] = self._origin.labels if self._origin else ()
+        self._states: tuple[str, ...] = self._origin.states if self._origin else ()
+        self._training_scheme = self._checked_scheme()
+        self._converts = self._origin is not None and self._origin.output is not None
+        self._legal: NDArray[np.uint8] | None = None
         self._scheme = LabelScheme()
         self._index: GrowingIndex | None = None
         self._trainer: Trainer | None = None
@@ -191,16 +206,24 @@ class StreamTrainer(StreamSettings):
         if not names:
             raise ParameterError("the first sentences have no labels at all")
         scheme = replace(self._scheme).count(names, ids, corpus.sentences)
-        legal = self._transitions(tuple(names), scheme)
-        if legal is not None:
+        converted = self._converted_labels(tuple(names), ids, corpus.sentences, scheme)
+        states, codes, legal = tuple(names), ids, None
+        if converted is not None:
+            states, codes, legal = converted.names, converted.ids, converted.legal
+        elif (legal := self._transitions(states, scheme)) is not None:
             check_transitions(legal, ids, corpus.sentences, names)
         encoded = index.encode(corpus)
         self._index, self._labels, self._scheme = index, tuple(names), scheme
-        part = Examples(index, encoded, ids, self._labels, weights=weights, legal=legal)
+        self._states, self._legal, self._converts = states, legal, converted is not None
+        part = Examples(index, encoded, codes, states, weights=weights, legal=legal)
         self._make_trainer(part)
         assert self._trainer is not None
         *_, best = self._trainer.run_on(part)
-        return self._count(part, best)
+        if converted is None:
+            return self._count(part, ids, best, self._labels)
+        own = scheme.name(self._labels) or converted.scheme  # that of the gold labels
+        written = LabelConversion.of(states, own, self._labels, legal=legal)
+        return self._count(part, ids, written.apply(best, corpus.sentences), written.outputs)
 
     def model(self) -> Model:
         """The model as it is now, with what is needed to continue from it later."""
@@ -213,7 +236,7 @@ class StreamTrainer(StreamSettings):
                 return self._origin
             raise NotTrainedError("the stream has not begun: there is no model yet")
         index = self._index.snapshot()
-        layout = core.Layout(len(self._labels), *index.n_of_kind)
+        layout = core.Layout(len(self._states), *index.n_of_kind)
         weights = remap_weights(self._trainer.current_weights(), self._layout, layout)
         if not np.isfinite(weights).all():
             raise divergence(self._algorithm.name, self._parameters, "a weight is not finite")
@@ -223,9 +246,13 @@ class StreamTrainer(StreamSettings):
             "tokens": self.progress.tokens + int(earlier.get("tokens", 0)),
         }
         training = {"algorithm": self._algorithm.name, "parameters": self._parameters}
+        output = self._output()
+        label_scheme = self._label_scheme(self._labels, self._scheme)
         configuration = {
             "labels": {
-                "scheme": self._label_scheme(self._labels, self._scheme),
+                "scheme": label_scheme if output is None else output.conversion.scheme,
+                "training_scheme": None if output is None else output.scheme,
+                "rewritten": output is not None and output.conversion.scheme != label_scheme,
                 "metric": metric_of(AUTO, self._labels),
                 "in_feature_column": True,  # what a stream may hold is not known
             },
@@ -241,12 +268,13 @@ class StreamTrainer(StreamSettings):
         if self._origin is not None and not earlier:
             provenance["start"] = dict(self._origin.provenance)
         return Model(
-            self._labels,
+            self._labels if output is None else output.labels,
             index,
             weights,
             provenance,
             configuration=configuration,
-            legal=self._transitions(self._labels, self._scheme),
+            states=self._states,
+            legal=self._legal,
             state=remap_state(self._trainer.arrays(), self._layout, layout),
         )
 
@@ -269,6 +297,59 @@ class StreamTrainer(StreamSettings):
     def _label_scheme(self, labels: tuple[str, ...], scheme: LabelScheme) -> str | None:
         origin = self._origin.label_scheme if self._origin is not None else None
         return origin or scheme.name(labels)
+
+    def _checked_scheme(self) -> str | None:
+        """The scheme to train with; None where labels are not converted."""
+        declared = LabelSettings.declared()
+        declared["scheme"].check(self.scheme)
+        declared["output_scheme"].check(self.output_scheme)
+        if self.scheme == AUTO:
+            raise ParameterError("scheme is auto; allowed: a name, as a stream cannot be sampled")
+        origin = self._origin
+        if origin is None or not origin.labels:
+            if self.scheme == AS_IS and self.output_scheme != AS_IS:
+                raise ParameterError("output_scheme needs a scheme to train with, such as bioes")
+            return None if self.scheme == AS_IS else self.scheme
+        if self.scheme not in (AS_IS, origin.training_scheme or origin.label_scheme):
+            raise ParameterError(
+                f"scheme is {self.scheme!r}, but the model was trained with the label scheme "
+                f"{origin.training_scheme or origin.label_scheme!r}"
+            )
+        if self.output_scheme not in (AS_IS, origin.label_scheme):
+            raise ParameterError(
+                f"output_scheme is {self.output_scheme!r}, but the model gives labels of the "
+                f"scheme {origin.label_scheme!r}"
+            )
+        return origin.training_scheme
+
+    def _converted_labels(
+        self,
+        names: tuple[str, ...],
+        ids: NDArray[np.int32],
+        offsets: NDArray[np.int64],
+        scheme: LabelScheme,
+    ) -> TrainingLabels | None:
+        """The labels in the scheme to train with; None where they are not converted."""
+        if self._training_scheme is None or not (self._converts or ChunkScheme(names).chunked):
+            return None
+        labels = TrainingLabels.of(names, ids, offsets, self._training_scheme, self._states)
+        known = self._label_scheme(names, scheme) or self._training_scheme
+        legal = converted_transitions(self.legal, labels, offsets, [known, self._training_scheme])
+        if self._origin is not None and self._origin.output is not None and self.legal is None:
+            legal = grown_transitions(self._origin, labels)
+        return replace(labels, legal=legal)
+
+    def _output(self) -> SchemeOutput | None:
+        """How labels are made of those that are trained; None where they are the same."""
+        if not self._converts or self._training_scheme is None or self._legal is None:
+            return None
+        own = self._label_scheme(self._labels, self._scheme) or self._training_scheme
+        scheme, known = own, self._labels
+        if self._origin is not None and self._origin.output is not None:
+            known = self._origin.labels
+        elif self.output_scheme not in (AS_IS, own):
+            scheme, known = self.output_scheme, ()
+        return SchemeOutput.of(self._states, self._training_scheme, self._legal, scheme, known)
 
     def _transitions(
         self, labels: tuple[str, ...], scheme: LabelScheme
@@ -301,10 +382,16 @@ class StreamTrainer(StreamSettings):
                 trainer.weights[:] = remap_weights(origin.weights, origin.layout, layout)
         self._trainer, self._layout = trainer, layout
 
-    def _count(self, part: Examples, best: NDArray[np.int32]) -> Evaluation:
+    def _count(
+        self,
+        part: Examples,
+        gold: NDArray[np.int32],
+        best: NDArray[np.int32],
+        names: tuple[str, ...],
+    ) -> Evaluation:
         """Score the sentences whose labels are all known."""
-        tokens, starts = known_sentences(part.labels, part.encoded.sentences)
-        score = evaluate_ids(part.labels[tokens], best[tokens], starts, part.label_names)
+        tokens, starts = known_sentences(gold, part.encoded.sentences)
+        score = evaluate_ids(gold[tokens], best[tokens], starts, names)
         self._recent = [*self._recent, score][-RECENT:]
         assert self._index is not None
         self.progress = Progress(

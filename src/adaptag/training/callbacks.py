@@ -76,6 +76,9 @@ class Callback:
     def on_start(self, passes: int, sentences: int) -> None:
         """Training begins: the maximum number of passes, and the number of sentences."""
 
+    def on_note(self, text: str) -> None:
+        """Something else is worth telling, such as the label scheme that was chosen."""
+
     def on_progress(self, sentences: int) -> None:
         """Training has processed this many more sentences."""
 
@@ -115,6 +118,10 @@ class EarlyStopping(Callback):
 
 class PassLines(Callback):
     """Writes one plain line per pass to standard error."""
+
+    def on_note(self, text: str) -> None:
+        """Write the note."""
+        sys.stderr.write(f"{text}\n")
 
     def on_pass(self, history: Sequence[PassReport]) -> bool:
         """Write the figures of the pass."""

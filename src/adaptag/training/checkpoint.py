@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag._native import core
+from adaptag.corpus.settings import AS_IS
 from adaptag.errors import ModelError, ParameterError
 from adaptag.storage.files import replace_file
 from adaptag.storage.tensors import read_tensors, write_tensors
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["Checkpoint", "checksum"]
 
 KIND = "checkpoint"
-VERSION = 3
+VERSION = 4
 BEST = "best_weights"
 
 
@@ -44,6 +45,7 @@ class Checkpoint:
         data: A checksum of the training data.
         threads: The number of threads; None means the default.
         parallel: How they train, ``deterministic`` or ``lock-free``.
+        scheme: The label scheme that is trained with; ``as-is`` for that of the data.
         best: The best pass so far, if there is development data.
         best_weights: The weights of that pass.
     """
@@ -56,6 +58,7 @@ class Checkpoint:
     data: int
     threads: int | None = None
     parallel: str = "deterministic"
+    scheme: str = AS_IS
     best: int = 0
     best_weights: NDArray[np.float32] | None = field(default=None, repr=False)
 
@@ -86,6 +89,7 @@ class Checkpoint:
             "data": self.data,
             "threads": self.threads,
             "parallel": self.parallel,
+            "scheme": self.scheme,
             "best": self.best,
         }
         tensors = dict(self.arrays)
@@ -110,6 +114,7 @@ class Checkpoint:
                 int(header["data"]),
                 None if header["threads"] is None else int(header["threads"]),
                 str(header["parallel"]),
+                str(header["scheme"]),
                 int(header["best"]),
                 tensors.get(BEST),
             )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_check
 
 import numpy as np
 
+from adaptag.corpus.settings import AS_IS
 from adaptag.errors import ParameterError
 from adaptag.settings import AUTO
 from adaptag.training.arrays import aligned_zeros
@@ -223,6 +224,7 @@ class _Run:
             checksum(self.examples),
             self.settings.threads,
             self.settings.parallel,
+            getattr(self.job.settings, "scheme", AS_IS),
             self.result.best,
             self.best_weights,
         )

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from adaptag.corpus.settings import AS_IS, SCHEMES
 from adaptag.errors import ParameterError
-from adaptag.settings import Settings, setting
+from adaptag.settings import AUTO, Settings, setting
 from adaptag.training.algorithms import algorithm, algorithms
 from adaptag.training.callbacks import Callback, Converged, EarlyStopping, PassLines
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = [
     "NEVER",
     "AlgorithmSettings",
+    "LabelSettings",
     "TaggingSettings",
     "TrainingSettings",
     "parameter_names",
@@ -143,7 +145,27 @@ class TrainingSettings(AlgorithmSettings):
 
 
 @dataclass(kw_only=True)
-class TaggingSettings(TrainingSettings):
+class LabelSettings(Settings):
+    """The label schemes of a tagger."""
+
+    scheme: str = setting(
+        AS_IS,
+        "Label scheme to train with: labels that mark chunks are converted to it, its rules hold, "
+        "and the model still gives labels like those of the training data. as-is: no conversion; "
+        "auto: the scheme of the training data or bioes, by a short training with each on four "
+        "fifths of the data.",
+        f"{AS_IS} | {AUTO} | {' | '.join(SCHEMES)}",
+        search=(AS_IS, "bioes"),
+    )
+    output_scheme: str = setting(
+        AS_IS,
+        "Label scheme of the labels that the model gives; as-is: that of the training data.",
+        f"{AS_IS} | {' | '.join(SCHEMES)}",
+    )
+
+
+@dataclass(kw_only=True)
+class TaggingSettings(TrainingSettings, LabelSettings):
     """How a tagger is trained."""
 
     metric: str = setting(
@@ -154,7 +176,7 @@ class TaggingSettings(TrainingSettings):
     )
     legal: Any = setting(
         None,
-        "Rule out label sequences that are impossible: those of a scheme (iob1, bio, ioe2, bioes), "
-        "of the training data's own scheme (auto), or those not seen in the training data (seen).",
+        "Rule out label sequences that are impossible: in a scheme (iob1, iob2, ioe2, bioes), in "
+        "the training data's own scheme (auto), or those not seen in the training data (seen).",
         default_text="all are possible",
     )
