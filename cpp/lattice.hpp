@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 #include <vector>
 
 #include "errors.hpp"
@@ -25,6 +26,11 @@ constexpr float tiny = 1e-30f;
 constexpr float negligible = 1e-15f;
 constexpr float large = 1024;     // Viterbi: prefix scores from here on are relative
 constexpr int viterbi_block = 8;  // positions between two looks at the size of prefix scores
+
+inline void check_temperature(float temperature) {
+  if (!(temperature > 0) || !std::isfinite(temperature))
+    throw std::invalid_argument("temperature: a finite number above 0 is needed");
+}
 
 // The scale of rows that are stored as they are.
 constexpr auto unscaled = [](uint32_t) { return 1.0f; };
@@ -155,6 +161,16 @@ class Lattice {
     for (int t = 0; t < length; ++t)
       for (int y = 0; known[t] != no_label && y < Y; ++y)
         if (y != known[t]) node[size_t(t) * width() + y] = forbidden;
+  }
+
+  // Divides all scores by a temperature: P(y | x) ∝ exp(s(y | x) / T). What is ruled out stays so.
+  void divide_scores(float temperature) {
+    if (temperature == 1) return;
+    const auto divide = [&](std::vector<float>& scores) {
+      for (float& s : scores) s = s < forbidden / 10 ? s : s / temperature;
+    };
+    divide(node);
+    divide(edge);
   }
 
   // s(y | x)

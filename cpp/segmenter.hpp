@@ -11,11 +11,13 @@ namespace adaptag {
 template <class Value, int Roles>
 class Segmenter {
  public:
-  Segmenter(const SegmentPredictor<Value>& predictor, Folding folding)
+  // temperature: what scores are divided by where they become probabilities.
+  Segmenter(const SegmentPredictor<Value>& predictor, Folding folding, float temperature)
       : predictor_(predictor),
         folding_(folding),
         overhang_(std::max(5, predictor.longest() + 1)),
-        scores_(4 + block + overhang_) {}
+        scores_(4 + block + overhang_),
+        probabilities_(temperature) {}
 
   // Words of the user's own, which must stay while texts are cut; or null.
   void set_extra_words(const ExtraWords* extra) {

@@ -27,6 +27,8 @@ struct KeptScores {
 template <int Roles>
 class WordProbabilities {
  public:
+  explicit WordProbabilities(float temperature) : temperature_(temperature) {}
+
   // The probabilities [T] of words at their first characters, which starts [T] marks.
   //   P(word) = P(its first role) Π P(role | role before) · Σ P(a role that begins a word | last)
   void fill(const KeptScores& kept, const uint8_t* starts, float* probabilities) {
@@ -73,7 +75,7 @@ class WordProbabilities {
   void fill_lattice(const KeptScores& kept, int64_t from, int64_t to) {
     const int n = int(to - from), w = lattice_.width();
     const auto T = int64_t(kept.scores.size());
-    const float unit = std::ldexp(1.0f, -kept.exponent);
+    const float unit = std::ldexp(1.0f, -kept.exponent) / temperature_;
     lattice_.length = n;
     lattice_.node.assign(size_t(n) * w, 0.0f);
     lattice_.edge.assign(size_t(n - 1) * Roles * w, forbidden);
@@ -97,6 +99,7 @@ class WordProbabilities {
     return t + 1 < T || role == end || role == single_role<Roles>;
   }
 
+  const float temperature_;  // what scores are divided by
   Lattice<4> lattice_{Layout(Roles, 0, 0, 0)};
 };
 

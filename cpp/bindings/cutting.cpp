@@ -25,8 +25,8 @@ struct Cutter {
 
 template <class Value, int Roles>
 struct CutterOf : Cutter {
-  CutterOf(const PredictorTables& tables, Folding folding)
-      : predictor(tables), segmenter(predictor, folding) {}
+  CutterOf(const PredictorTables& tables, Folding folding, float temperature)
+      : predictor(tables), segmenter(predictor, folding, temperature) {}
   void cut(const TextView& text, const ExtraWords* extra, uint8_t* starts,
            float* probabilities) override {
     segmenter.set_extra_words(extra);
@@ -40,7 +40,8 @@ class PySegmenter {
  public:
   PySegmenter(In<uint32_t> pages, In<uint32_t, 2> entries, In<int16_t, 3> character_rows,
               In<int32_t, 2> constant_rows, In<uint32_t, 2> slots, In<uint8_t> rows,
-              uint32_t outside, int exponent, int value_bits, int n_tags, const std::string& fold)
+              uint32_t outside, int exponent, int value_bits, int n_tags, const std::string& fold,
+              float temperature)
       : pages_(pages),
         entries_(entries),
         character_rows_(character_rows),
@@ -50,6 +51,7 @@ class PySegmenter {
         value_bits_(value_bits),
         n_tags_(n_tags),
         folding_(parse_folding(fold)),
+        temperature_(temperature),
         tables_{span(pages),
                 span(entries),
                 span(character_rows),
@@ -62,6 +64,7 @@ class PySegmenter {
     if ((value_bits != 8 && value_bits != 16) || (n_tags != 3 && n_tags != 4) ||
         slots.shape(1) != 4)
       throw std::invalid_argument("the tables of the predictor have a wrong form");
+    check_temperature(temperature);
     tables_.longest = check_predictor(tables_, size_t(value_bits / 8));
   }
 
@@ -156,8 +159,8 @@ class PySegmenter {
   }
   template <class Value>
   std::unique_ptr<Cutter> new_cutter() const {
-    if (n_tags_ == 3) return std::make_unique<CutterOf<Value, 3>>(tables_, folding_);
-    return std::make_unique<CutterOf<Value, 4>>(tables_, folding_);
+    if (n_tags_ == 3) return std::make_unique<CutterOf<Value, 3>>(tables_, folding_, temperature_);
+    return std::make_unique<CutterOf<Value, 4>>(tables_, folding_, temperature_);
   }
 
   static std::shared_ptr<const ExtraWords> snapshot(const PyLexicon* extra) {
@@ -264,6 +267,7 @@ class PySegmenter {
   In<uint8_t> rows_;
   const int value_bits_, n_tags_;
   const Folding folding_;
+  const float temperature_;
   PredictorTables tables_;
   WordCache cache_;
   std::vector<std::unique_ptr<Worker>> idle_;  // with the GIL held
@@ -276,10 +280,10 @@ void bind_cutting(nb::module_& m) {
   using namespace adaptag;
   nb::class_<PySegmenter>(m, "Segmenter")
       .def(nb::init<In<uint32_t>, In<uint32_t, 2>, In<int16_t, 3>, In<int32_t, 2>, In<uint32_t, 2>,
-                    In<uint8_t>, uint32_t, int, int, int, const std::string&>(),
+                    In<uint8_t>, uint32_t, int, int, int, const std::string&, float>(),
            "pages"_a.noconvert(), "entries"_a.noconvert(), "character_rows"_a.noconvert(),
            "constant_rows"_a.noconvert(), "slots"_a.noconvert(), "rows"_a.noconvert(), "outside"_a,
-           "exponent"_a, "value_bits"_a, "n_tags"_a, "fold"_a)
+           "exponent"_a, "value_bits"_a, "n_tags"_a, "fold"_a, "temperature"_a = 1.0f)
       .def("cut_text", &PySegmenter::cut_text, "text"_a.none(), "extra"_a.none())
       .def("cut", &PySegmenter::cut, "texts"_a, "extra"_a.none(), "threads"_a)
       .def("spaced", &PySegmenter::spaced, "text"_a, "separator"_a, "continues"_a, "extra"_a.none())

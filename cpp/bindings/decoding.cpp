@@ -20,15 +20,19 @@ namespace {
 class PyDecoder {
  public:
   PyDecoder(const Layout& layout, In<float> weights, const PyFeatureIndex* index,
-            std::vector<std::string> labels, std::optional<In<uint8_t, 2>> legal)
-      : layout_(layout), weights_(weights), index_(&index->index), legal_(legal) {
+            std::vector<std::string> labels, std::optional<In<uint8_t, 2>> legal, float temperature)
+      : layout_(layout),
+        weights_(weights),
+        index_(&index->index),
+        legal_(legal),
+        temperature_(temperature) {
     check_weights(layout, weights.size());
     check(index_->n_of_kind(), labels);
   }
   // A compact model is features and weights in one.
   PyDecoder(const Layout& layout, const PyCompactModel* compact, std::vector<std::string> labels,
-            std::optional<In<uint8_t, 2>> legal)
-      : layout_(layout), compact_(&compact->index), legal_(legal) {
+            std::optional<In<uint8_t, 2>> legal, float temperature)
+      : layout_(layout), compact_(&compact->index), legal_(legal), temperature_(temperature) {
     if (compact_->table().n_labels() != layout.n_labels)
       throw std::invalid_argument("the compact model does not fit the labels");
     check(compact_->n_of_kind(), labels);
@@ -130,6 +134,7 @@ class PyDecoder {
     std::vector<double> log_z(dataset.data.size());
     run(dataset, legal, allowed, threads,
         [&]<int W>(Lattice<W>& lattice, const Sentence& s, size_t i, int64_t first) {
+          lattice.divide_scores(temperature_);
           log_z[i] = lattice.expectations();
           for (int t = 0; t < s.length; ++t)
             std::copy_n(lattice.node_p.begin() + size_t(t) * lattice.width(), Y,
@@ -143,6 +148,7 @@ class PyDecoder {
     std::vector<double> out(dataset.data.size());
     run(dataset, legal, {}, 1,
         [&]<int W>(Lattice<W>& lattice, const Sentence& s, size_t i, int64_t) {
+          lattice.divide_scores(temperature_);
           const double log_z = lattice.expectations();
           if (all_known(s.labels, s.length)) {
             out[i] = lattice.path_score(s.labels) - log_z;
@@ -163,8 +169,9 @@ class PyDecoder {
           adaptag::n_best(lattice, n, paths[i], scores[i]);
           for (size_t k = 0; writer_ && k < scores[i].size(); ++k)
             writer_->write(paths[i].data() + k * s.length, s.length);
+          lattice.divide_scores(temperature_);
           const double log_z = lattice.expectations();
-          for (double& score : scores[i]) score -= log_z;
+          for (double& score : scores[i]) score = score / temperature_ - log_z;
         });
     nb::list out;
     for (size_t i = 0; i < paths.size(); ++i) {
@@ -195,6 +202,7 @@ class PyDecoder {
     size_t k = 0;
     run(dataset, legal, {}, 1, [&]<int W>(Lattice<W>& lattice, const Sentence&, size_t i, int64_t) {
       if (k == S || size_t(row(k)[0]) != i) return;
+      lattice.divide_scores(temperature_);
       lattice.log_forward_backward();
       std::vector<uint8_t> of_type(Y);
       for (; k < S && size_t(row(k)[0]) == i; ++k) {
@@ -215,6 +223,7 @@ class PyDecoder {
 
   void check(const std::array<uint32_t, 3>& n_of_kind, const std::vector<std::string>& labels) {
     checked(legal_);
+    check_temperature(temperature_);
     if (n_of_kind != std::array{layout_.n_node, layout_.n_both, layout_.n_edge})
       throw std::invalid_argument("the feature index does not fit the layout of the weights");
     if (labels.size() != size_t(layout_.n_labels))
@@ -343,6 +352,7 @@ class PyDecoder {
   const FeatureIndex* index_ = nullptr;    // of a full model
   const CompactModel* compact_ = nullptr;  // or else this
   std::optional<In<uint8_t, 2>> legal_;    // transitions that `tag` and `tag_all` may take
+  float temperature_;  // what scores are divided by where they become probabilities
   nb::list names_;
   std::optional<LabelWriter> writer_;  // where labels are written in another scheme
   In<uint8_t, 2> before_, after_;      // its tables
@@ -358,13 +368,14 @@ void bind_decoding(nb::module_& m) {
   using namespace adaptag;
   nb::class_<PyDecoder>(m, "Decoder")
       .def(nb::init<const Layout&, In<float>, const PyFeatureIndex*, std::vector<std::string>,
-                    std::optional<In<uint8_t, 2>>>(),
+                    std::optional<In<uint8_t, 2>>, float>(),
            "layout"_a, "weights"_a.noconvert(), "index"_a, "labels"_a,
-           "legal"_a.noconvert().none() = nb::none(), nb::keep_alive<1, 4>())
+           "legal"_a.noconvert().none() = nb::none(), "temperature"_a = 1.0f,
+           nb::keep_alive<1, 4>())
       .def(nb::init<const Layout&, const PyCompactModel*, std::vector<std::string>,
-                    std::optional<In<uint8_t, 2>>>(),
+                    std::optional<In<uint8_t, 2>>, float>(),
            "layout"_a, "compact"_a, "labels"_a, "legal"_a.noconvert().none() = nb::none(),
-           nb::keep_alive<1, 3>())
+           "temperature"_a = 1.0f, nb::keep_alive<1, 3>())
       .def("write_as", &PyDecoder::write_as, "labels"_a, "before"_a.noconvert(),
            "after"_a.noconvert(), "table"_a.noconvert())
       .def("split", &PyDecoder::split, "label_of"_a.noconvert())

@@ -96,11 +96,13 @@ class Problem:
     def native(self) -> core.Dataset:
         return self.dataset.native(self.dataset.layout)
 
-    def decoder(self, weights: Weights) -> core.Decoder:
+    def decoder(self, weights: Weights, temperature: float = 1.0) -> core.Decoder:
         """A decoder of encoded data; its feature index has no template lines and is not used."""
         index = core.FeatureIndex(core.Program([], [], -1, 0), self.n_of_kind)
-        dataset = self.dataset
-        return core.Decoder(dataset.layout, self.pack(weights), index, list(dataset.label_names))
+        names = list(self.dataset.label_names)
+        return core.Decoder(
+            self.dataset.layout, self.pack(weights), index, names, None, temperature
+        )
 
     @property
     def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

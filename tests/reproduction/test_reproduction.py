@@ -17,8 +17,8 @@ from adaptag.experiments.comparison import compare_candidates
 from adaptag.experiments.problem import Part, Problem
 from adaptag.experiments.results import Significance, Table
 from adaptag.experiments.significance import TTest
-from adaptag.training.calibration import objective
 from adaptag.training.callbacks import Callback
+from adaptag.training.initial_rate import objective
 from reproduction import cli, runner
 from reproduction.pages import recipe_page
 from reproduction.recipes.recipe import (

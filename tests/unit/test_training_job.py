@@ -358,6 +358,7 @@ def test_provenance():
         "training_settings": {
             "patience": 5,
             "converge": False,
+            "calibrate": False,
             "threads": None,
             "parallel": "deterministic",
             "verbose": False,

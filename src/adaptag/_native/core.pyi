@@ -251,6 +251,7 @@ class Decoder:
         index: FeatureIndex,
         labels: list[str],
         legal: NDArray[np.uint8] | None = None,
+        temperature: float = 1.0,
     ) -> None: ...
     @overload
     def __init__(
@@ -259,6 +260,7 @@ class Decoder:
         compact: CompactModel,
         labels: list[str],
         legal: NDArray[np.uint8] | None = None,
+        temperature: float = 1.0,
     ) -> None: ...
     def write_as(
         self,
@@ -379,6 +381,7 @@ class Segmenter:
         value_bits: int,
         n_tags: int,
         fold: str,
+        temperature: float = 1.0,
     ) -> None: ...
     def cut_text(self, text: str, extra: Lexicon | None) -> list[str]: ...
     def cut(self, texts: Sequence[str], extra: Lexicon | None, threads: int) -> list[list[str]]: ...

@@ -14,6 +14,7 @@ from adaptag.corpus.settings import DocumentFormat
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model
 from adaptag.errors import CorpusError, ModelError, ParameterError
+from adaptag.evaluation.calibration import BINS, Calibration
 from adaptag.evaluation.classification import ClassificationScore, evaluate_classes
 from adaptag.features.settings import FeatureSettings
 from adaptag.features.template import Template
@@ -216,6 +217,33 @@ class DocumentClassifier(Stored):
         """The probability of each class for each document, ``[N, Y]``."""
         return self.model.marginals_corpus(self.scaling(corpus), threads=threads)
 
+    def calibration(
+        self, data: Any, labels: Iterable[str] | None = None, *, bins: int = BINS
+    ) -> Calibration:
+        """Measure on labelled documents how well the probabilities can be trusted.
+
+        Args:
+            data: As for ``train``.
+            labels: As for ``train``.
+            bins: The number of bins, all of the same width.
+        """
+        measured = self.model.calibration(self._encoded(data, labels), bins=bins)
+        return Calibration({"documents": measured["sequences"]}, measured.temperature)
+
+    def calibrated(self, data: Any, labels: Iterable[str] | None = None) -> DocumentClassifier:
+        """Make a classifier whose probabilities are calibrated; see ``Model.calibrated``.
+
+        Args:
+            data: Labelled documents that were not trained on, as for ``train``.
+            labels: As for ``train``.
+        """
+        return replace(self, model=self.model.calibrated(self._encoded(data, labels)))
+
+    def _encoded(self, data: Any, labels: Iterable[str] | None) -> Dataset:
+        """Encode labelled documents."""
+        documents = corpus_of(data, labels, task=CLASSIFICATION, format=self.format)
+        return Dataset.encode(self.scaling(documents.corpus), self.model.index, self.labels)
+
     def evaluate(self, data: Any, labels: Iterable[str] | None = None) -> ClassificationScore:
         """Classify labelled documents, and score the classes; data and labels as for ``train``."""
         documents = self.read(data, labels)
@@ -282,3 +310,6 @@ class _ClassScorer:
 
     def __call__(self, model: Model) -> float:
         return 100 * float(np.mean(model.tag_encoded(self.data.encoded) == self.data.labels))
+
+    def calibrated(self, model: Model) -> Model:
+        return model.calibrated(self.data)

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from adaptag.classification.settings import DocumentFeatures
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import (
+    CalibrationOption,
+    ChartOption,
     DevOption,
     JsonOption,
     LogOption,
@@ -153,17 +155,30 @@ def evaluate(
     data: LabelledArgument,
     model: ModelOption,
     as_json: JsonOption = False,
+    calibration: CalibrationOption = False,
+    chart: ChartOption = None,
 ) -> None:
     """Classify labelled documents and score: accuracy, the scores of each class, confusions."""
     from rich.console import Console
 
     from adaptag.classification.documents import DocumentClassifier
+    from adaptag.cli.evaluate import check_calibration, write_chart
+    from adaptag.corpus.data import CLASSIFICATION, corpus_of
+    from adaptag.evaluation.calibration import calibration_tables
     from adaptag.evaluation.classification import class_table, confusion_table
 
-    score = DocumentClassifier.load(model).evaluate(data)
+    check_calibration(calibration, chart, {"DATA": data, "--model": model})
+    classifier = DocumentClassifier.load(model)
+    documents = corpus_of(data, task=CLASSIFICATION, format=classifier.format)
+    score = classifier.evaluate(documents)
+    measured = classifier.calibration(documents) if calibration else None
     if as_json:
-        print(json.dumps(score.to_dict(), ensure_ascii=False, indent=2))
+        further = {} if measured is None else {"calibration": measured.to_dict()}
+        print(json.dumps({**score.to_dict(), **further}, ensure_ascii=False, indent=2))
     else:
         console = Console()
         console.print(class_table(score))
         console.print(confusion_table(score))
+        if measured is not None:
+            console.print(calibration_tables(measured))
+    write_chart(chart, measured)

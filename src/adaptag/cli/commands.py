@@ -19,6 +19,7 @@ COMMANDS = {
     ("compare",): "compare.compare",
     ("learn",): "learn.learn",
     ("inspect",): "inspect.inspect",
+    ("calibrate",): "calibrate.calibrate",
     ("compact",): "compact.compact",
     ("encode",): "encode.encode",
     ("convert-labels",): "convert_labels.convert_labels",

@@ -4,54 +4,133 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import (
+    CalibrationOption,
+    ChartOption,
     CommentOption,
     DocstartOption,
     JsonOption,
+    LegalOption,
     MetricOption,
     SeparatorOption,
 )
 from adaptag.cli.output import say
 from adaptag.errors import ParameterError
 
-__all__ = ["evaluate"]
+if TYPE_CHECKING:
+    from adaptag.evaluation import Evaluation
+    from adaptag.evaluation.calibration import Calibration
+
+__all__ = ["check_calibration", "evaluate", "write_chart"]
 
 
 def evaluate(
-    data: Annotated[Path, argument(metavar="FILE", help="Tagged column file (- for stdin).")],
+    data: Annotated[
+        Path,
+        argument(
+            metavar="FILE", help="Column file (- for stdin), tagged, or labelled with --model."
+        ),
+    ],
+    model: Annotated[
+        Path | None,
+        option(
+            "--model", "-m", help="Tag the file with this model first; its last column is gold."
+        ),
+    ] = None,
     as_json: JsonOption = False,
     conlleval: Annotated[
         bool, option("--conlleval", help="Write the text that conlleval writes.")
     ] = False,
+    calibration: CalibrationOption = False,
+    chart: ChartOption = None,
     metric: MetricOption = "auto",
+    legal: LegalOption = None,
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
 ) -> None:
     """Score a tagged file: the last two columns are gold and predicted labels.
 
+    With --model, score what the model predicts for a file whose last column is the gold label.
     Chunks (B-X, I-X, E-X, S-X, O) are scored as conlleval does; other labels token by token. Where
     most labels mark chunks, the others count as O.
     """
-    if as_json and conlleval:
-        raise ParameterError("--json cannot be combined with --conlleval")
+    if (as_json or calibration) and conlleval:
+        raise ParameterError("--conlleval cannot be combined with --json or --calibration")
+    if legal is not None and model is None:
+        raise ParameterError("--legal requires --model")
+    check_calibration(calibration, chart, {"FILE": data, "--model": model})
     from rich.console import Console
 
     from adaptag import api
     from adaptag.corpus.columns import ColumnFormat
     from adaptag.evaluation import conlleval_text
+    from adaptag.evaluation.calibration import calibration_tables
     from adaptag.evaluation.table import table
 
     file_format = ColumnFormat(separator, comment, skip_docstart)
-    result = api.evaluate_file(data, file_format, metric=metric)
-    if not result.correct_tokens:
-        say("note: the last two columns never agree; is the file tagged, and without --marginals?")
+    measured = None
+    if model is not None:
+        result, measured = _predicted(model, data, file_format, metric, legal, calibration)
+    else:
+        result = api.evaluate_file(data, file_format, metric=metric)
+        if not result.correct_tokens:
+            say(
+                "note: the last two columns never agree; is the file tagged, and without "
+                "--marginals?"
+            )
     if as_json:
-        print(json.dumps(result.to_dict(), indent=2))
+        further = {} if measured is None else {"calibration": measured.to_dict()}
+        print(json.dumps({**result.to_dict(), **further}, indent=2))
     elif conlleval:
         print(conlleval_text(result), end="")
     else:
-        Console().print(table(result))
+        console = Console()
+        console.print(table(result))
+        if measured is not None:
+            console.print(calibration_tables(measured))
+    write_chart(chart, measured)
+
+
+def _predicted(
+    path: Path, data: Path, file_format: Any, metric: str, legal: str | None, calibration: bool
+) -> tuple[Evaluation, Calibration | None]:
+    """Score what a model predicts, and on request its probabilities."""
+    from adaptag.decoding.model import Model
+
+    model = Model.load(path)
+    dataset = model.encode(data, format=file_format)
+    result = model.evaluate(dataset, legal=legal, metric=None if metric == "auto" else metric)
+    return result, model.calibration(dataset, legal=legal) if calibration else None
+
+
+def check_calibration(
+    calibration: bool, chart: Path | None, inputs: dict[str, Path | None]
+) -> None:
+    """Refuse options that need another one, and charts that cannot be written."""
+    from adaptag.cli.output import check_files
+
+    if calibration and inputs["--model"] is None:
+        raise ParameterError("--calibration requires --model: a tagged file has no probabilities")
+    if chart is not None:
+        from adaptag.experiments.charts import require_matplotlib
+
+        if not calibration:
+            raise ParameterError("--chart requires --calibration")
+        check_files({"--chart": chart}, inputs)
+        require_matplotlib()
+
+
+def write_chart(chart: Path | None, calibration: Calibration | None) -> None:
+    """Write the reliability chart, if it is wanted."""
+    if chart is None or calibration is None:
+        return
+    from adaptag.experiments.charts import reliability_chart
+    from adaptag.storage.files import replace_file
+
+    svg = reliability_chart(calibration.parts, title="Reliability of probabilities")
+    with replace_file(chart) as file:
+        file.write(svg.encode())

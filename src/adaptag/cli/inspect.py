@@ -168,7 +168,7 @@ def _particulars(model: Any) -> dict[str, object]:
     return {"columns": model.index.n_columns, "label scheme": _scheme(model)}
 
 
-def _scheme(model: Model) -> str | None:
+def _scheme(model: Any) -> Any:
     """The scheme of the labels, and the one that was trained with."""
     if model.training_scheme is None:
         return model.label_scheme

@@ -11,6 +11,8 @@ if TYPE_CHECKING:
     from adaptag.corpus.columns import ColumnFormat
 
 __all__ = [
+    "CalibrationOption",
+    "ChartOption",
     "CommentOption",
     "DevOption",
     "DocstartOption",
@@ -37,6 +39,17 @@ OutputOption = Annotated[
     Path | None, option("--output", "-o", help="File to write; else standard output.")
 ]
 JsonOption = Annotated[bool, option("--json", help="Write JSON.")]
+CalibrationOption = Annotated[
+    bool,
+    option(
+        "--calibration",
+        help="With a model: also compare probabilities with how often predictions are right.",
+    ),
+]
+ChartOption = Annotated[
+    Path | None,
+    option("--chart", help="With --calibration: write a reliability chart, an SVG file."),
+]
 SaveEveryOption = Annotated[
     int,
     option("--every", min=1, help="With a stream: save the model after this many sentences."),

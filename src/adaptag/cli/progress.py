@@ -64,6 +64,8 @@ def show_outcome(provenance: Mapping[str, Any]) -> None:
     if passes and passes[-1]["dev_score"] is not None:
         report = passes[best - 1]
         say(f"best dev {report['dev_metric']} {report['dev_score']:.2f}, in pass {best}")
+    if "temperature" in provenance:
+        say(f"calibrated on dev: temperature {provenance['temperature']:.4g}")
 
 
 @contextmanager

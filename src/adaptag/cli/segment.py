@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import (
+    CalibrationOption,
+    ChartOption,
     DevOption,
     JsonOption,
     LogOption,
@@ -187,11 +189,15 @@ def evaluate(
     ] = False,
     dictionary: DictionaryOption = None,
     as_json: JsonOption = False,
+    calibration: CalibrationOption = False,
+    chart: ChartOption = None,
 ) -> None:
     """Score a segmentation as the SIGHAN bakeoffs do: P, R, F1, OOV rate, OOV and IV recall."""
     from rich.console import Console
 
+    from adaptag.cli.evaluate import check_calibration, write_chart
     from adaptag.corpus.segmented import SegmentedCorpus
+    from adaptag.evaluation.calibration import calibration_tables
     from adaptag.evaluation.segmentation import evaluate_segmentation, segmentation_table
     from adaptag.features.characters import word_list
 
@@ -203,7 +209,9 @@ def evaluate(
         raise ParameterError("--words cannot be combined with --model: a model knows its words")
     if fold is not None and words is None:
         raise ParameterError("--fold requires --words")
+    check_calibration(calibration, chart, {"GOLD": gold, "--model": model})
     right = SegmentedCorpus.read(gold)
+    measured = None
     if model is not None:
         segmenter = _load(model, dictionary)
         texts = right.texts()
@@ -211,6 +219,7 @@ def evaluate(
             segmenter.new_words(texts).segmentation if new_words else segmenter.cut_all(texts)
         )
         score = evaluate_segmentation(right.words(), segmentation, segmenter.lexicon_.__contains__)
+        measured = segmenter.calibration(right) if calibration else None
     else:
         assert predicted is not None
         lexicon = word_list(_all_words(words) if words else [], fold or "none")
@@ -220,9 +229,14 @@ def evaluate(
             lexicon.__contains__ if words else lambda _: True,
         )
     if as_json:
-        print(json.dumps(score.to_dict(), indent=2))
+        further = {} if measured is None else {"calibration": measured.to_dict()}
+        print(json.dumps({**score.to_dict(), **further}, indent=2))
     else:
-        Console().print(segmentation_table(score))
+        console = Console()
+        console.print(segmentation_table(score))
+        if measured is not None:
+            console.print(calibration_tables(measured))
+    write_chart(chart, measured)
 
 
 def new_words(

@@ -19,10 +19,12 @@ from adaptag.corpus.schemes import LabelConversion
 from adaptag.corpus.settings import SCHEMES
 from adaptag.corpus.transitions import scheme_transitions
 from adaptag.dataset.encoded import Dataset
+from adaptag.decoding.calibration import best_temperature, measure_calibration
 from adaptag.decoding.explanation import Explanation, explain
 from adaptag.decoding.output import SchemeOutput
 from adaptag.errors import AdaptagError, CorpusError, ParameterError, unknown
 from adaptag.evaluation import METRICS, Evaluation, evaluate_ids, metric_of, sentence_counts
+from adaptag.evaluation.calibration import BINS
 from adaptag.features.index import FeatureIndex
 from adaptag.model.compact import choose_threshold, compact_index
 from adaptag.model.compact_index import CompactIndex
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
 
     from adaptag.corpus.data import Corpus
     from adaptag.dataset.encoded import Examples
+    from adaptag.evaluation.calibration import Calibration
     from adaptag.features.index import Encoded
 
     Token = str | Sequence[str]
@@ -144,6 +147,47 @@ class Model(LinearChain[FeatureIndex]):
         """
         dataset = data if isinstance(data, Dataset) else self.encode(data, labels, format=format)
         return TagScorer(dataset, metric or self.metric, legal).evaluate(self)
+
+    def calibration(
+        self,
+        data: Any,
+        labels: Iterable[Sequence[str | None]] | None = None,
+        *,
+        legal: str | None = None,
+        format: Any = None,  # noqa: A002
+        bins: int = BINS,
+    ) -> Calibration:
+        """Measure on labelled data how well the probabilities can be trusted.
+
+        Args:
+            data: As for ``evaluate``.
+            labels: As for ``evaluate``.
+            legal: As in the other methods.
+            format: As in ``adaptag.train``.
+            bins: The number of bins, all of the same width.
+        """
+        dataset = data if isinstance(data, Dataset) else self.encode(data, labels, format=format)
+        return measure_calibration(self, dataset, legal=legal, bins=bins)
+
+    def calibrated(
+        self,
+        data: Any,
+        labels: Iterable[Sequence[str | None]] | None = None,
+        *,
+        format: Any = None,  # noqa: A002
+    ) -> Model:
+        """Make a model whose probabilities are calibrated; the labels that it gives are the same.
+
+        All scores are divided by a temperature, the one that makes the labels of the data most
+        likely. The data should not be that of training, on which the model is too sure.
+
+        Args:
+            data: Labelled data, as for ``evaluate``.
+            labels: As for ``evaluate``.
+            format: As in ``adaptag.train``.
+        """
+        dataset = data if isinstance(data, Dataset) else self.encode(data, labels, format=format)
+        return self.with_temperature(best_temperature(self, dataset))
 
     def encode(
         self,
@@ -399,6 +443,20 @@ class Model(LinearChain[FeatureIndex]):
         return self._segments(self.index.encode(corpus), legal)
 
     @_raises_corpus_errors
+    def segments_encoded(self, encoded: Encoded, legal: str | None = None) -> list[list[Segment]]:
+        """For each sentence of encoded data the chunks of the best labels."""
+        return self._segments(encoded, legal)
+
+    @_raises_corpus_errors
+    def best_log_probabilities(
+        self, encoded: Encoded, legal: str | None = None, threads: int | None = None
+    ) -> NDArray[np.float64]:
+        """The logarithm of the probability of each sentence's best labels, ``[N]``."""
+        n = threads_for(threads, tokens=len(encoded.positions))
+        paths = self._n_best(self._data(encoded), 1, legal, None, n)
+        return np.concatenate([log_p for _, log_p in paths])
+
+    @_raises_corpus_errors
     def nbest_corpus(
         self, corpus: Corpus, n: int, legal: str | None = None, threads: int | None = None
     ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
@@ -427,8 +485,15 @@ class Model(LinearChain[FeatureIndex]):
     def _state_decoder(self) -> core.Decoder:
         names = list(self.states)
         if isinstance(self.index, CompactIndex):
-            return core.Decoder(self.layout, self.index.native, names, self.legal)
-        return core.Decoder(self.layout, self.weights, self.index.native, names, self.legal)
+            return core.Decoder(self.layout, self.index.native, names, self.legal, self.temperature)
+        return core.Decoder(
+            self.layout,
+            self.weights,
+            self.index.native,
+            names,
+            self.legal,
+            self.temperature,
+        )
 
     def _viterbi(
         self,
@@ -643,6 +708,10 @@ class TagScorer:
     def evaluate(self, model: Model) -> Evaluation:
         """Tag the data, and compare with its labels."""
         return evaluate_ids(*self._labels(model), metric=self.metric)
+
+    def calibrated(self, model: Model) -> Model:
+        """The model with the temperature that fits the data."""
+        return model.calibrated(self.data)
 
     def counts(self, model: Model) -> NDArray[np.int64]:
         """Count the correct, predicted and gold items of each sentence, ``[N, 3]``."""

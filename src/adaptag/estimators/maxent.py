@@ -22,6 +22,8 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from adaptag._native import core
 from adaptag.dataset.matrix import matrix_examples, merge_equal
+from adaptag.decoding.temperature import fit_temperature
+from adaptag.errors import ParameterError
 from adaptag.estimators.parameters import EstimatorSettings
 from adaptag.settings import positional
 from adaptag.training.algorithms import algorithm as find_algorithm
@@ -62,6 +64,8 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
         classes_: The classes, sorted.
         n_iter_: The number of passes that were made.
         n_features_in_: The number of features, F.
+        temperature_: What scores are divided by where they become probabilities; 1 unless
+            ``calibrate`` is set, which needs ``early_stopping``.
     """
 
     algorithm: str = positional(EstimatorSettings, "algorithm", default="lbfgs")
@@ -91,6 +95,8 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
             X, codes, weights = X[weighted], codes[weighted], weights[weighted]
         self.classes_ = classes
         settings = self.training_settings(TrainingSettings, seed)
+        if self.calibrate and not self.early_stopping:
+            raise ParameterError("calibrate needs early_stopping, which holds data out")
         scorer = None
         if self.early_stopping:
             train, held_out = train_test_split(
@@ -101,8 +107,9 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
         if not settings.chosen.online:
             X, codes, weights = merge_equal(X, codes, weights)
         examples = self._examples(X, codes, weights)
-        job = TrainingJob(examples, settings, lambda flat, _: flat, scorer, start)
-        self._set_weights(job.run())
+        job = TrainingJob(examples, settings, lambda flat, _: (flat, 1.0), scorer, start)
+        flat, self.temperature_ = job.run()
+        self._set_weights(flat)
         self._stream = None
         self.n_iter_ = len(job.result.history)
         self._all_coefficients()  # now, as predicting must not change the estimator
@@ -155,6 +162,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
             self._examples(X[order], codes[order], weights[order])
         )
         self._set_weights(None)
+        self.temperature_ = 1.0  # another one would belong to other weights
         self.n_iter_ += 1
         return self
 
@@ -195,9 +203,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Probabilities of the classes, ``[N, Y]``."""
         check_is_fitted(self)
-        scores = self._decide(self._matrix(X, reset=False))
-        exp = np.exp(scores - scores.max(axis=1, keepdims=True))
-        return exp / exp.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+        return _probabilities(self._decide(self._matrix(X, reset=False)) / self.temperature_)
 
     def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
         """Logarithms of the probabilities of the classes, ``[N, Y]``."""
@@ -319,8 +325,14 @@ def _decision(
     return np.hstack([np.zeros_like(scores), scores]) if scores.shape[1] == 1 else scores
 
 
+def _probabilities(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Probabilities of scores, ``[N, Y]``."""
+    exp = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return exp / exp.sum(axis=1, keepdims=True)  # type: ignore[no-any-return]
+
+
 class _SampleScorer:
-    """Scores weights by the accuracy on samples that were held out."""
+    """Scores weights, and a temperature, by the accuracy on samples that were held out."""
 
     metric = "accuracy"
 
@@ -330,8 +342,22 @@ class _SampleScorer:
         self.fit_intercept, self.n_classes = estimator.fit_intercept, len(estimator.classes_)
         self.X, self.codes, self.weights = X, codes, weights
 
-    def __call__(self, flat: NDArray[np.float32]) -> float:
-        rows = _rows_of(flat, self.n_classes)
-        scores = _decision(self.X, *_coefficients(rows, self.fit_intercept))
-        right = scores.argmax(axis=1) == self.codes
+    def _scores(self, model: tuple[NDArray[np.float32], float]) -> NDArray[np.float64]:
+        rows = _rows_of(model[0], self.n_classes)
+        return _decision(self.X, *_coefficients(rows, self.fit_intercept))
+
+    def calibrated(
+        self, model: tuple[NDArray[np.float32], float]
+    ) -> tuple[NDArray[np.float32], float]:
+        scores, each = self._scores(model), np.arange(len(self.codes))
+
+        def log_likelihood(temperature: float) -> float:
+            with np.errstate(divide="ignore"):
+                p = np.log(_probabilities(scores / temperature)[each, self.codes])
+            return float(np.dot(self.weights, p))
+
+        return model[0], fit_temperature(log_likelihood)
+
+    def __call__(self, model: tuple[NDArray[np.float32], float]) -> float:
+        right = self._scores(model).argmax(axis=1) == self.codes
         return float(100 * np.average(right, weights=self.weights))

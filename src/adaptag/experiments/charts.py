@@ -12,7 +12,16 @@ from adaptag.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Series", "bar_chart", "line_chart", "prefix_ids", "require_matplotlib"]
+    from adaptag.evaluation.calibration import Reliability
+
+__all__ = [
+    "Series",
+    "bar_chart",
+    "line_chart",
+    "prefix_ids",
+    "reliability_chart",
+    "require_matplotlib",
+]
 
 # Okabe and Ito's palette for colour-blind readers, and a different mark for each line.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
@@ -135,6 +144,30 @@ def bar_chart(
         axes.axvline(reference, color=COLOURS[1], linewidth=1)
     axes.spines[["top", "right"]].set_visible(False)
     return _svg(figure, title)
+
+
+def reliability_chart(parts: Mapping[str, Reliability], *, title: str) -> str:
+    """Draw how often predictions are right by their probability; the result is an ``<svg>``.
+
+    Args:
+        parts: The predictions of each line, by its name in the legend.
+        title: The title above the chart.
+    """
+    lines = [
+        Series(
+            f"{name}, ECE {part.ece:.4f}",
+            [each.probability for each in part.bins],
+            [each.right for each in part.bins],
+        )
+        for name, part in parts.items()
+    ]
+    return line_chart(
+        [*lines, Series("calibrated", [0, 1], [0, 1])],
+        title=title,
+        x_label="predicted probability",
+        y_label="share that is right",
+        size=(5.6, 5.0),
+    )
 
 
 def _figure(size: tuple[float, float]) -> tuple[Any, Any]:

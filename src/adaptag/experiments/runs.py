@@ -11,8 +11,8 @@ import numpy as np
 from adaptag.experiments.problem import CountScorer
 from adaptag.experiments.results import Run
 from adaptag.experiments.significance import f1
-from adaptag.training.calibration import objective
 from adaptag.training.callbacks import Callback
+from adaptag.training.initial_rate import objective
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

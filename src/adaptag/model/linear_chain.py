@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.dataset.encoded import INDEX, prefixed
-from adaptag.errors import ModelError
+from adaptag.errors import ModelError, ParameterError
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.index import FeatureIndex
 from adaptag.model.compact_index import CompactIndex
@@ -24,10 +24,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
-__all__ = ["LinearChain"]
+__all__ = ["CALIBRATION", "LinearChain", "check_temperature"]
 
 VERSION = 4
 STATE = "state."  # before the names of the tensors of the training state
+CALIBRATION = "calibration"  # the section of the configuration that holds the temperature
 EXTRA = "extra."  # before the names of further tensors
 INDEXES: dict[str, type[FeatureIndex] | type[CharacterIndex]] = {
     "template": FeatureIndex,
@@ -52,7 +53,8 @@ class LinearChain(Stored, Generic[Index]):
         provenance: A record of how the model was made: version, settings, data, scores. Nothing
             reads it back.
         configuration: What the model needs to know to be used, by section: ``labels`` (the scheme
-            and metric), ``documents``, ``segmentation``, ``stream``.
+            and metric), ``calibration`` (the temperature), ``documents``, ``segmentation``,
+            ``stream``.
         states: The labels that the model was trained with, Y of them, to which the weights belong.
             They are ``labels``, unless it was trained with another label scheme.
         legal: The transitions that are possible, uint8 ``[Y + 1, Y + 1]``, the last row and column
@@ -84,6 +86,21 @@ class LinearChain(Stored, Generic[Index]):
     def layout(self) -> core.Layout:
         """How the weights lie in memory."""
         return core.Layout(len(self.states), *self.index.n_of_kind)
+
+    @property
+    def temperature(self) -> float:
+        """What scores are divided by where they become probabilities; 1 if not calibrated."""
+        return float(self.configuration.get(CALIBRATION, {}).get("temperature", 1.0))
+
+    def with_temperature(self, temperature: float) -> Self:
+        """The same model with another temperature, which changes probabilities but no labels."""
+        check_temperature(temperature)
+        section = {"temperature": float(temperature)}
+        return replace(
+            self,
+            configuration={**self.configuration, CALIBRATION: section},
+            provenance={**self.provenance, **section},
+        )
 
     @property
     def is_compact(self) -> bool:
@@ -233,3 +250,12 @@ class LinearChain(Stored, Generic[Index]):
         distinct = all(len(set(names)) == len(names) for names in (self.labels, self.states))
         if not fitting or not distinct:
             raise ValueError("labels and weights do not fit together")
+        if CALIBRATION in self.configuration:
+            check_temperature(self.configuration[CALIBRATION]["temperature"])
+
+
+def check_temperature(temperature: Any) -> None:
+    """Raise where a temperature is not a number that scores can be divided by."""
+    is_number = isinstance(temperature, (int, float)) and not isinstance(temperature, bool)
+    if not (is_number and 1e-6 <= temperature <= 1e12):
+        raise ParameterError(f"temperature is {temperature!r}; allowed: [1e-6, 1e12]")

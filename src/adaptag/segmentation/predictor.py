@@ -16,6 +16,7 @@ from adaptag.errors import ModelError, ParameterError
 from adaptag.features.characters import CharacterIndex, word_list
 from adaptag.features.settings import CharacterFeatures
 from adaptag.model.compact import choose_threshold
+from adaptag.model.linear_chain import check_temperature
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.storage.tensors import write_tensors
 
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["FORM", "VALUES", "Patterns", "SegmentPredictor"]
 
 FORM = "predictor"  # of a file that holds a predictor instead of weights
-VERSION = 1
+VERSION = 2
 VALUES: dict[str, np.dtype[Any]] = {"int8": np.dtype(np.int8), "int16": np.dtype(np.int16)}
 NO_ROW = 0xFFFFFFFF  # of a pattern without scores that longer ones begin with
 LOAD, COMPACT_LOAD = 0.6, 0.8  # the share of the slots that are used: fast, or small
@@ -93,6 +94,7 @@ class Patterns:
             tables,
             self.model.index.n_words,
             self.model.provenance,
+            self.model.temperature,
         )
 
     def compact(
@@ -146,6 +148,7 @@ class SegmentPredictor:
         tensors: The tables, and ``words`` where the words of the training data are kept.
         n_words: The number of words of the training data.
         provenance: A record of how the model was made.
+        temperature: What scores are divided by where they become probabilities.
     """
 
     settings: SegmenterSettings
@@ -154,6 +157,13 @@ class SegmentPredictor:
     tensors: Mapping[str, NDArray[Any]]
     n_words: int
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    temperature: float = 1.0
+
+    def with_temperature(self, temperature: float) -> SegmentPredictor:
+        """The same predictor with another temperature."""
+        check_temperature(temperature)
+        record = {**self.provenance, "temperature": temperature}
+        return replace(self, temperature=temperature, provenance=record)
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -200,6 +210,7 @@ class SegmentPredictor:
             8 * t["rows"].dtype.itemsize,
             len(self.labels),
             self.features.fold,
+            self.temperature,
         )
 
     @property
@@ -227,6 +238,7 @@ class SegmentPredictor:
             "features": self.features.record(),
             "numbers": dict(self.numbers),
             "n_words": self.n_words,
+            "temperature": self.temperature,
             "provenance": dict(self.provenance),
         }
         extra_tensors = {f"extra.{name}": array for name, array in extra.items()}
@@ -255,7 +267,9 @@ class SegmentPredictor:
             tables,
             int(header["n_words"]),
             dict(header["provenance"]),
+            header["temperature"],
         )
+        check_temperature(predictor.temperature)
         predictor.native  # noqa: B018  checks the tables
         return predictor
 

@@ -10,9 +10,11 @@ from adaptag.corpus.data import SEGMENTATION
 from adaptag.corpus.segmented import tag_names
 from adaptag.dataset.encoded import prefixed
 from adaptag.errors import ModelError, NotTrainedError, ParameterError, unknown
+from adaptag.evaluation.calibration import BINS, Calibration, reliability
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.settings import CharacterFeatures
 from adaptag.model.linear_chain import EXTRA, LinearChain
+from adaptag.segmentation.calibration import best_temperature, word_predictions
 from adaptag.segmentation.cutter import Cutter
 from adaptag.segmentation.dictionary import UserDictionary
 from adaptag.segmentation.predictor import FORM, Patterns, SegmentPredictor
@@ -150,6 +152,7 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Cutter, 
         before = {} if model is None else model.provenance
         sizes = {name: size + int(before.get(name, 0)) for name, size in corpus.sizes().items()}
         record = {**before, **sizes}
+        record.pop("temperature", None)  # it belongs to other weights
         self._set_model(segmentation_chain(self.tags, index, trainer.current_weights(), record))
         self._trainer = trainer
         return self
@@ -254,6 +257,42 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Cutter, 
         return cls(**with_parameters(arguments, parameters)).fit(
             data, words, dev=dev, callbacks=callbacks
         )
+
+    def calibration(
+        self,
+        data: Segmented,
+        words: Iterable[Sequence[str]] | None = None,
+        *,
+        bins: int = BINS,
+    ) -> Calibration:
+        """Measure on segmented text how well the probabilities of words can be trusted.
+
+        Args:
+            data: As for ``fit``.
+            words: As for ``fit``.
+            bins: The number of bins, all of the same width.
+        """
+        corpus = self.read(data, words)
+        predictions = word_predictions(self._native, self.dictionary.native, corpus)
+        return Calibration({"words": reliability(*predictions, bins)}, self.model_.temperature)
+
+    def calibrated(
+        self, data: Segmented, words: Iterable[Sequence[str]] | None = None
+    ) -> Segmenter:
+        """Make a segmenter whose probabilities are calibrated, and that cuts alike.
+
+        All scores are divided by a temperature, where they become probabilities.
+
+        Args:
+            data: Segmented text that was not trained on, as for ``fit``.
+            words: As for ``fit``.
+        """
+        corpus = self.read(data, words)
+        temperature = best_temperature(self._predictor(), self.dictionary.native, corpus)
+        calibrated = Segmenter(**self.get_params())
+        calibrated._set_model(self.model_.with_temperature(temperature))
+        calibrated.dictionary.add(self.dictionary.to_dict())
+        return calibrated
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments, and the safe bytes of the file where it is trained."""

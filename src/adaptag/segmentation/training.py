@@ -10,6 +10,7 @@ from adaptag.evaluation.segmentation import evaluate_segmentation
 from adaptag.features.characters import CharacterIndex
 from adaptag.model.linear_chain import LinearChain
 from adaptag.parallel import threads_for
+from adaptag.segmentation.calibration import best_temperature
 from adaptag.segmentation.dictionary import UserDictionary
 from adaptag.segmentation.predictor import Patterns
 from adaptag.training.job import TrainingJob
@@ -60,7 +61,13 @@ class _WordScorer:
     metric = "F1"
 
     def __init__(self, corpus: SegmentedCorpus, settings: SegmenterSettings) -> None:
-        self.texts, self.words, self.settings = corpus.texts(), corpus.words(), settings
+        self.corpus, self.settings = corpus, settings
+        self.texts, self.words = corpus.texts(), corpus.words()
+
+    def calibrated(self, model: Chain) -> Chain:
+        predictor = Patterns(model, self.settings).predictor()
+        no_words = UserDictionary(model.index.features.fold).native
+        return model.with_temperature(best_temperature(predictor, no_words, self.corpus))
 
     def __call__(self, model: Chain) -> float:
         native = Patterns(model, self.settings).predictor().native

@@ -6,7 +6,7 @@ import importlib
 import math
 import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -15,9 +15,9 @@ from adaptag.errors import ParameterError
 from adaptag.settings import AUTO
 from adaptag.training.arrays import aligned_zeros
 from adaptag.training.batch import Objective
-from adaptag.training.calibration import calibrate
 from adaptag.training.callbacks import Callback, PassReport, comparable
 from adaptag.training.checkpoint import Checkpoint, checksum
+from adaptag.training.initial_rate import find_rate
 from adaptag.training.interrupts import Interrupts
 from adaptag.training.online import Trainer, divergence
 from adaptag.training.settings import TrainingSettings
@@ -53,6 +53,14 @@ class Scorer(Protocol[M_contra]):
 
     def __call__(self, model: M_contra, /) -> float:
         """The score, in percent."""
+
+
+@runtime_checkable
+class Calibrator(Protocol[M]):
+    """A scorer that can calibrate the probabilities of a model on its development data."""
+
+    def calibrated(self, model: M, /) -> M:
+        """The model with the temperature that fits the data best."""
 
 
 @dataclass
@@ -131,6 +139,8 @@ class TrainingJob(Generic[M]):
         An interrupt ends training early: the model reached so far is returned. Before the first
         pass is finished there is none, and KeyboardInterrupt is raised.
         """
+        if self.settings.calibrate and not isinstance(self.scorer, Calibrator):
+            raise ParameterError("calibrate needs development data")
         with Interrupts() as interrupts:
             run = _Run(self, interrupts)
             run.batch() if not run.algorithm.online else run.online()
@@ -139,7 +149,10 @@ class TrainingJob(Generic[M]):
         given = {name: v for name, v in self.settings.record().items() if name not in RESULTS}
         given |= {"threads": run.settings.threads, "parallel": run.settings.parallel}
         record = {**self.record, "training_settings": given, **self.result.record()}
-        return self.build(self.result.weights, record)
+        model = self.build(self.result.weights, record)
+        if self.settings.calibrate and isinstance(self.scorer, Calibrator):
+            model = self.scorer.calibrated(model)
+        return model
 
 
 class _Run:
@@ -163,7 +176,7 @@ class _Run:
         self.passes = settings.passes or self.algorithm.passes
         values = settings.values()
         if values.get("rate") == AUTO:
-            values["rate"] = calibrate(
+            values["rate"] = find_rate(
                 self.examples, self.algorithm, values, settings.seed, job.start
             )
         self.callbacks = [*job.callbacks, *settings.rules(scored=job.scorer is not None)]

@@ -68,6 +68,11 @@ class AlgorithmSettings(Settings):
         "Stop at the empirical convergence of Sun et al. (2014): the scores of five adjacent "
         "passes differ by less than 0.01.",
     )
+    calibrate: bool = setting(
+        False,
+        "With development data: calibrate the probabilities on it, by a temperature that all "
+        "scores are divided by. Best labels stay the same.",
+    )
     threads: int | None = setting(
         None,
         "Number of threads.",

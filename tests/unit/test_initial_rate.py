@@ -7,9 +7,9 @@ import math
 import numpy as np
 import pytest
 
-from adaptag.training import calibration
+from adaptag.training import initial_rate
 from adaptag.training.algorithms import algorithm, algorithms
-from adaptag.training.calibration import calibrate, objective
+from adaptag.training.initial_rate import find_rate, objective
 from adaptag.training.online import Trainer
 from tests.reference.crf import loss_and_gradient
 from tests.reference.data import random_problem
@@ -44,7 +44,7 @@ def test_no_rate_nearby_is_better(name):
     problem = random_problem(2, 4, n_sentences=60, max_length=5)
     data, chosen = problem.dataset, algorithm(name)
     values = chosen.values({"rate": "auto"})
-    rate = calibrate(data, chosen, values, seed=5)
+    rate = find_rate(data, chosen, values, seed=5)
     sample = data.select(np.random.default_rng(5).permutation(len(data)))
 
     def after_a_pass(rate):
@@ -69,31 +69,31 @@ def test_auto_trains_with_the_rate_it_reports(name):
 def test_only_a_sample_is_looked_at(monkeypatch):
     problem = random_problem(4, 3, n_sentences=40)
     sizes = []
-    real = calibration._one_pass
-    monkeypatch.setattr(calibration, "SAMPLE", 7)
+    real = initial_rate._one_pass
+    monkeypatch.setattr(initial_rate, "SAMPLE", 7)
     monkeypatch.setattr(
-        calibration,
+        initial_rate,
         "_one_pass",
         lambda sample, *rest: sizes.append(len(sample)) or real(sample, *rest),
     )
-    calibrate(problem.dataset, algorithm("adf"), algorithm("adf").values({"rate": "auto"}))
+    find_rate(problem.dataset, algorithm("adf"), algorithm("adf").values({"rate": "auto"}))
     assert set(sizes) == {7}
 
 
 def test_rates_that_the_prior_forbids_are_passed_over():
     problem = random_problem(5, 3, n_sentences=4)
     chosen = algorithm("sgd")
-    rate = calibrate(problem.dataset, chosen, chosen.values({"rate": "auto", "sigma": 0.3}))
+    rate = find_rate(problem.dataset, chosen, chosen.values({"rate": "auto", "sigma": 0.3}))
     assert rate / (4 * 0.3**2) < 0.5
 
 
-def test_calibration_starts_from_given_weights():
+def test_the_search_starts_from_given_weights():
     problem = random_problem(6, 3, n_sentences=40)
     chosen, order = algorithm("sgd"), np.arange(40, dtype=np.uint32)
     trained = fit(problem.dataset, algorithm_name="sgd", passes=50).weights
     values = chosen.values({"rate": 1e-6})
     fresh, going_on = (
-        calibration._one_pass(problem.dataset, chosen, values, order, start)
+        initial_rate._one_pass(problem.dataset, chosen, values, order, start)
         for start in (None, trained)
     )
     assert going_on == pytest.approx(objective(problem.dataset, trained, values), rel=1e-3)

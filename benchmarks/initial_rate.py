@@ -3,7 +3,7 @@
 Four tasks, a fifth of the *training* sentences held out, the passes of each algorithm: the score
 with the default rate and with ``rate="auto"``. Test sets are not used.
 
-    python benchmarks/calibration.py
+    python benchmarks/initial_rate.py
 """
 
 from __future__ import annotations

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
     from adaptag.settings import Value
     from adaptag.training.declarations import Algorithm
 
-__all__ = ["calibrate", "objective"]
+__all__ = ["find_rate", "objective"]
 
 SAMPLE = 1000  # sentences
 FACTOR = 2.0
 SMALLEST, LARGEST = 1e-6, 1e3
 
 
-def calibrate(
+def find_rate(
     dataset: Examples,
     algorithm: Algorithm,
     parameters: Mapping[str, Value],
