@@ -22,6 +22,7 @@ COMMANDS = {
     ("calibrate",): "calibrate.calibrate",
     ("compact",): "compact.compact",
     ("encode",): "encode.encode",
+    ("clusters",): "clusters.clusters",
     ("convert-labels",): "convert_labels.convert_labels",
     ("algorithms",): "algorithms.algorithms",
     ("demo",): "demo.demo",
