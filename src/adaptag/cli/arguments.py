@@ -109,7 +109,8 @@ class _Taken:
     Attributes:
         name: The name of the parameter.
         type: The type of a value.
-        repeatable: Whether the parameter is a list of values, each with the option before it.
+        repeatable: Whether the parameter is a list: of values with the option before each, or of
+            all arguments that are left.
         declared: Its declaration.
     """
 
@@ -134,6 +135,7 @@ def parse_plain(command: Callable[..., None], words: Sequence[str]) -> dict[str,
         if parameter.default is inspect.Parameter.empty:
             required.add(parameter.name)
         if declared.positional:
+            assert not (positional and positional[-1].repeatable), "a list is the last argument"
             positional.append(taken)
         elif taken.type is bool:
             for name in declared.names or _flag_names(parameter.name):
@@ -154,7 +156,7 @@ def parse_plain(command: Callable[..., None], words: Sequence[str]) -> dict[str,
             taken = options[name]
             value = _value(taken, text if equals else rest.pop())
         elif positional and _is_value(word):
-            taken = positional.pop(0)
+            taken = positional[0] if positional[0].repeatable else positional.pop(0)
             value = _value(taken, word)
         else:
             return None
@@ -171,7 +173,6 @@ def _taken(name: str, kind: Any, declared: Declared) -> _Taken:
     if repeatable:
         (single,) = get_args(single)
     assert single in TYPES, f"{name} is of type {kind}"
-    assert not (repeatable and declared.positional), f"{name} is a list of arguments"
     return _Taken(name, single, repeatable, declared)
 
 
