@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from adaptag.decoding.explanation import Explanation
-    from adaptag.decoding.model import Model
     from adaptag.loading import AnyModel
     from adaptag.model.linear_chain import LinearChain
     from adaptag.segmentation.predictor import SegmentPredictor
