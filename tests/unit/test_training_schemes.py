@@ -260,6 +260,14 @@ def test_auto_chooses_on_held_out_sentences():
         assert found == pytest.approx(scores[scheme], abs=1e-9)
 
 
+def test_auto_calibrates_only_what_it_chooses():
+    sentences, labels = SENTENCES * 10, labels_in("iob2") * 10
+    options = {"dev": (SENTENCES, labels_in("iob2")), "passes": 2, "calibrate": True}
+    chosen = adaptag.train(sentences, labels, scheme="auto", **options)
+    given = adaptag.train(sentences, labels, scheme=chosen.training_scheme, **options)
+    assert chosen.temperature == given.temperature != 1
+
+
 def test_auto_is_bioes_where_the_data_is():
     trained = adaptag.train(SENTENCES * 2, labels_in("bioes") * 2, scheme="auto", passes=2)
     assert (trained.training_scheme, trained.label_scheme) == ("bioes", "bioes")

@@ -223,7 +223,8 @@ def _choose_scheme(
             f"with each, and the score on the other {n - cut:,}"
         )
     scores: dict[str, float] = {}
-    short = replace(settings, passes=min(PASSES, settings.passes or PASSES), verbose=False)
+    passes = min(PASSES, settings.passes or PASSES)
+    short = replace(settings, passes=passes, verbose=False, calibrate=False)
     if settings.output_scheme == AS_IS:  # the scheme of a part may seem to be another one
         short = replace(short, output_scheme=own)
     for scheme in (own, BEST):
