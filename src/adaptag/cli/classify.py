@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import time
 from collections.abc import Iterable
 from pathlib import Path
@@ -159,12 +158,9 @@ def evaluate(
     chart: ChartOption = None,
 ) -> None:
     """Classify labelled documents and score: accuracy, the scores of each class, confusions."""
-    from rich.console import Console
-
     from adaptag.classification.documents import DocumentClassifier
-    from adaptag.cli.evaluate import check_calibration, write_chart
+    from adaptag.cli.scores import check_calibration, show_scores
     from adaptag.corpus.data import CLASSIFICATION, corpus_of
-    from adaptag.evaluation.calibration import calibration_tables
     from adaptag.evaluation.classification import class_table, confusion_table
 
     check_calibration(calibration, chart, {"DATA": data, "--model": model})
@@ -172,13 +168,4 @@ def evaluate(
     documents = corpus_of(data, task=CLASSIFICATION, format=classifier.format)
     score = classifier.evaluate(documents)
     measured = classifier.calibration(documents) if calibration else None
-    if as_json:
-        further = {} if measured is None else {"calibration": measured.to_dict()}
-        print(json.dumps({**score.to_dict(), **further}, ensure_ascii=False, indent=2))
-    else:
-        console = Console()
-        console.print(class_table(score))
-        console.print(confusion_table(score))
-        if measured is not None:
-            console.print(calibration_tables(measured))
-    write_chart(chart, measured)
+    show_scores(score, [class_table, confusion_table], measured, as_json=as_json, chart=chart)

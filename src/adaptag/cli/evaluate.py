@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -18,13 +17,14 @@ from adaptag.cli.options import (
     SeparatorOption,
 )
 from adaptag.cli.output import say
+from adaptag.cli.scores import check_calibration, show_scores
 from adaptag.errors import ParameterError
 
 if TYPE_CHECKING:
     from adaptag.evaluation import Evaluation
     from adaptag.evaluation.calibration import Calibration
 
-__all__ = ["check_calibration", "evaluate", "write_chart"]
+__all__ = ["evaluate"]
 
 
 def evaluate(
@@ -63,12 +63,9 @@ def evaluate(
     if legal is not None and model is None:
         raise ParameterError("--legal requires --model")
     check_calibration(calibration, chart, {"FILE": data, "--model": model})
-    from rich.console import Console
-
     from adaptag import api
     from adaptag.corpus.columns import ColumnFormat
     from adaptag.evaluation import conlleval_text
-    from adaptag.evaluation.calibration import calibration_tables
     from adaptag.evaluation.table import table
 
     file_format = ColumnFormat(separator, comment, skip_docstart)
@@ -82,17 +79,10 @@ def evaluate(
                 "note: the last two columns never agree; is the file tagged, and without "
                 "--marginals?"
             )
-    if as_json:
-        further = {} if measured is None else {"calibration": measured.to_dict()}
-        print(json.dumps({**result.to_dict(), **further}, indent=2))
-    elif conlleval:
+    if conlleval:
         print(conlleval_text(result), end="")
     else:
-        console = Console()
-        console.print(table(result))
-        if measured is not None:
-            console.print(calibration_tables(measured))
-    write_chart(chart, measured)
+        show_scores(result, [table], measured, as_json=as_json, chart=chart)
 
 
 def _predicted(
@@ -105,32 +95,3 @@ def _predicted(
     dataset = model.encode(data, format=file_format)
     result = model.evaluate(dataset, legal=legal, metric=None if metric == "auto" else metric)
     return result, model.calibration(dataset, legal=legal) if calibration else None
-
-
-def check_calibration(
-    calibration: bool, chart: Path | None, inputs: dict[str, Path | None]
-) -> None:
-    """Refuse options that need another one, and charts that cannot be written."""
-    from adaptag.cli.output import check_files
-
-    if calibration and inputs["--model"] is None:
-        raise ParameterError("--calibration requires --model: a tagged file has no probabilities")
-    if chart is not None:
-        from adaptag.experiments.charts import require_matplotlib
-
-        if not calibration:
-            raise ParameterError("--chart requires --calibration")
-        check_files({"--chart": chart}, inputs)
-        require_matplotlib()
-
-
-def write_chart(chart: Path | None, calibration: Calibration | None) -> None:
-    """Write the reliability chart, if it is wanted."""
-    if chart is None or calibration is None:
-        return
-    from adaptag.experiments.charts import reliability_chart
-    from adaptag.storage.files import replace_file
-
-    svg = reliability_chart(calibration.parts, title="Reliability of probabilities")
-    with replace_file(chart) as file:
-        file.write(svg.encode())

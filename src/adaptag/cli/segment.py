@@ -193,11 +193,8 @@ def evaluate(
     chart: ChartOption = None,
 ) -> None:
     """Score a segmentation as the SIGHAN bakeoffs do: P, R, F1, OOV rate, OOV and IV recall."""
-    from rich.console import Console
-
-    from adaptag.cli.evaluate import check_calibration, write_chart
+    from adaptag.cli.scores import check_calibration, show_scores
     from adaptag.corpus.segmented import SegmentedCorpus
-    from adaptag.evaluation.calibration import calibration_tables
     from adaptag.evaluation.segmentation import evaluate_segmentation, segmentation_table
     from adaptag.features.characters import word_list
 
@@ -228,15 +225,7 @@ def evaluate(
             SegmentedCorpus.read(predicted).words(),
             lexicon.__contains__ if words else lambda _: True,
         )
-    if as_json:
-        further = {} if measured is None else {"calibration": measured.to_dict()}
-        print(json.dumps({**score.to_dict(), **further}, indent=2))
-    else:
-        console = Console()
-        console.print(segmentation_table(score))
-        if measured is not None:
-            console.print(calibration_tables(measured))
-    write_chart(chart, measured)
+    show_scores(score, [segmentation_table], measured, as_json=as_json, chart=chart)
 
 
 def new_words(

@@ -145,7 +145,7 @@ class Model(LinearChain[FeatureIndex]):
             format: As in ``adaptag.train``.
             metric: ``F1`` or ``accuracy``; by default that of the model.
         """
-        dataset = data if isinstance(data, Dataset) else self.encode(data, labels, format=format)
+        dataset = self.encode(data, labels, format=format)
         return TagScorer(dataset, metric or self.metric, legal).evaluate(self)
 
     def calibration(
@@ -166,7 +166,7 @@ class Model(LinearChain[FeatureIndex]):
             format: As in ``adaptag.train``.
             bins: The number of bins, all of the same width.
         """
-        dataset = data if isinstance(data, Dataset) else self.encode(data, labels, format=format)
+        dataset = self.encode(data, labels, format=format)
         return measure_calibration(self, dataset, legal=legal, bins=bins)
 
     def calibrated(
@@ -186,7 +186,7 @@ class Model(LinearChain[FeatureIndex]):
             labels: As for ``evaluate``.
             format: As in ``adaptag.train``.
         """
-        dataset = data if isinstance(data, Dataset) else self.encode(data, labels, format=format)
+        dataset = self.encode(data, labels, format=format)
         return self.with_temperature(best_temperature(self, dataset))
 
     def encode(
@@ -196,7 +196,9 @@ class Model(LinearChain[FeatureIndex]):
         *,
         format: Any = None,  # noqa: A002
     ) -> Dataset:
-        """Encode labelled data with the features of the model; the arguments are those above."""
+        """Encode labelled data with the features of the model; what is encoded stays as it is."""
+        if isinstance(data, Dataset):
+            return data
         corpus = self.read(data, labels, format=format)
         return Dataset.encode(corpus, self.index, self.labels)
 
