@@ -20,7 +20,8 @@ nb::list list_algorithms() {
   for (const Declaration& d : declarations()) {
     nb::list parameters, row_state, run_state;
     for (const Parameter& p : d.parameters)
-      parameters.append(nb::make_tuple(text(p.name), p.initial, text(p.bounds), text(p.help)));
+      parameters.append(
+          nb::make_tuple(text(p.name), p.initial, text(p.bounds), text(p.help), p.automatic));
     for (const Field& f : d.row_state)
       row_state.append(nb::make_tuple(text(f.name), text(f.dtype)));
     for (const Field& f : d.run_state)

@@ -39,7 +39,7 @@ class Adf {
         "its frequency",
         "The default: the best accuracy in few passes.",
         10,
-        {rate_parameter(0.1),
+        {rate_parameter(0.1, true),
          sigma_parameter,
          {"alpha", 0.995, "(0, 1)", "decay of the rate of a feature that does not occur"},
          {"beta", 0.6, "(0, 1)", "decay of the rate of a feature that occurs in every sentence"},

@@ -16,9 +16,10 @@ struct Parameter {
   std::string_view name;
   double initial;
   // An interval, e.g. "(0, 1]", with "integer" in front for whole numbers and "auto or" where it
-  // can be calibrated; or names, e.g. "fast | slow", whose values are 0, 1, …
+  // can be found on a sample; or names, e.g. "fast | slow", whose values are 0, 1, …
   std::string_view bounds;
   std::string_view help;
+  bool automatic = false;  // "auto" unless it is given; a search starts from the number
 };
 
 struct Field {
@@ -39,8 +40,9 @@ struct Declaration {
 };
 
 // Parameters that several algorithms share.
-constexpr Parameter rate_parameter(double initial) {
-  return {"rate", initial, "auto or (0, inf)", "initial learning rate"};
+constexpr Parameter rate_parameter(double initial, bool automatic = false) {
+  return {"rate", initial, "auto or (0, inf)",
+          "initial learning rate; auto finds one on a sample of the data", automatic};
 }
 constexpr Parameter sigma_parameter{"sigma", 5.0, "(0, inf]",
                                     "standard deviation of the Gaussian prior; inf means no prior"};

@@ -59,6 +59,8 @@ class Parameter:
         search: The values that ``adaptag tune`` tries when this one is searched.
         flag: The command-line form of a value that is true or false, such as ``--x/--no-x``.
         option: Whether the command line has an option for it.
+        start: Where ``auto`` is allowed: the number that the search starts from, and that is used
+            where the data cannot be sampled.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Parameter:
     search: tuple[Value, ...] = ()
     flag: str = ""
     option: bool = True
+    start: float = math.nan
 
     @property
     def choices(self) -> tuple[str, ...]:

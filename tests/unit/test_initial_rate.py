@@ -9,7 +9,7 @@ import pytest
 
 from adaptag.training import initial_rate
 from adaptag.training.algorithms import algorithm, algorithms
-from adaptag.training.initial_rate import find_rate, objective
+from adaptag.training.initial_rate import find_rate, objective, progressive_loss
 from adaptag.training.online import Trainer
 from tests.reference.crf import loss_and_gradient
 from tests.reference.data import random_problem
@@ -39,27 +39,62 @@ def test_the_objective_is_that_of_the_papers(sigma, l1):
 
 
 @every
-def test_no_rate_nearby_is_better(name):
-    """On a sample of all sentences: the objective after one pass is least at the rate found."""
+def test_the_progressive_loss_is_that_of_sentences_before_they_are_learned(name):
+    """Sentence by sentence, with the losses of the slow reference."""
+    problem = random_problem(2, 3, n_sentences=12)
+    chosen, values = algorithm(name), {"rate": 0.2}
+    trainer, losses = Trainer(problem.dataset, chosen, values), []
+    for k, (sentence, labels) in enumerate(zip(problem.sentences, problem.labels, strict=True)):
+        weights = problem.unpack(trainer.current_weights())
+        losses.append(loss_and_gradient(sentence, labels, weights)[0])
+        trainer.run(np.array([k], np.uint32))
+    found = progressive_loss(problem.dataset, chosen, values)
+    assert found == pytest.approx(sum(losses[6:]), rel=1e-4)
+
+
+@every
+def test_no_rate_nearby_is_better(name, monkeypatch):
+    """The rate found lies beside the best one of those doubled and halved."""
+    monkeypatch.setattr(initial_rate, "FEWEST", 1)
     problem = random_problem(2, 4, n_sentences=60, max_length=5)
     data, chosen = problem.dataset, algorithm(name)
     values = chosen.values({"rate": "auto"})
     rate = find_rate(data, chosen, values, seed=5)
     sample = data.select(np.random.default_rng(5).permutation(len(data)))
+    start = next(p.start for p in chosen.parameters if p.name == "rate")
+    step = math.log2(rate / start)
+    low, high = math.floor(step), math.ceil(step)
 
-    def after_a_pass(rate):
-        trainer = Trainer(sample, chosen, values | {"rate": rate})
-        trainer.run(np.arange(len(data), dtype=np.uint32))
-        return objective(sample, trainer.current_weights(), values)
+    def loss(step):
+        return progressive_loss(sample, chosen, values | {"rate": start * 2.0**step})
 
-    assert after_a_pass(rate) <= min(after_a_pass(rate * 2), after_a_pass(rate / 2))
-    default = next(p.default for p in chosen.parameters if p.name == "rate")
-    assert math.log2(rate / default).is_integer()
+    assert min(loss(low), loss(high)) <= min(loss(low - 1), loss(high + 1))
+    assert rate == float(f"{rate:.2g}")
+
+
+def test_the_least_value_of_a_parabola():
+    for least in (-0.4, 0.0, 0.3):
+        values = [3 * (x - least) ** 2 + 7 for x in (-1, 0, 1)]
+        assert initial_rate._least(*values) == pytest.approx(least)
+    assert initial_rate._least(1, 1, 1) == initial_rate._least(2, 1, math.inf) == 0
+
+
+def test_few_sentences_get_the_rate_that_the_search_starts_from():
+    problem = random_problem(2, 3, n_sentences=initial_rate.FEWEST - 1)
+    chosen = algorithm("adf")
+    assert find_rate(problem.dataset, chosen, chosen.values({})) == 0.1
+
+
+def test_adf_finds_its_rate_unless_one_is_given():
+    problem = random_problem(7, 3, n_sentences=150)
+    found = fit(problem.dataset, passes=1).parameters["rate"]
+    assert found == find_rate(problem.dataset, algorithm("adf"), algorithm("adf").values({}))
+    assert fit(problem.dataset, parameters={"rate": 0.3}, passes=1).parameters["rate"] == 0.3
 
 
 @every
 def test_auto_trains_with_the_rate_it_reports(name):
-    problem = random_problem(3, 3, n_sentences=30)
+    problem = random_problem(3, 3, n_sentences=120)
     automatic = fit(problem.dataset, algorithm_name=name, parameters={"rate": "auto"}, passes=3)
     rate = automatic.parameters["rate"]
     given = fit(problem.dataset, algorithm_name=name, parameters={"rate": rate}, passes=3)
@@ -67,20 +102,20 @@ def test_auto_trains_with_the_rate_it_reports(name):
 
 
 def test_only_a_sample_is_looked_at(monkeypatch):
-    problem = random_problem(4, 3, n_sentences=40)
+    problem = random_problem(4, 3, n_sentences=140)
     sizes = []
-    real = initial_rate._one_pass
     monkeypatch.setattr(initial_rate, "SAMPLE", 7)
     monkeypatch.setattr(
         initial_rate,
-        "_one_pass",
-        lambda sample, *rest: sizes.append(len(sample)) or real(sample, *rest),
+        "progressive_loss",
+        lambda sample, *rest: sizes.append(len(sample)) or progressive_loss(sample, *rest),
     )
     find_rate(problem.dataset, algorithm("adf"), algorithm("adf").values({"rate": "auto"}))
     assert set(sizes) == {7}
 
 
-def test_rates_that_the_prior_forbids_are_passed_over():
+def test_rates_that_the_prior_forbids_are_passed_over(monkeypatch):
+    monkeypatch.setattr(initial_rate, "FEWEST", 1)
     problem = random_problem(5, 3, n_sentences=4)
     chosen = algorithm("sgd")
     rate = find_rate(problem.dataset, chosen, chosen.values({"rate": "auto", "sigma": 0.3}))
@@ -89,12 +124,12 @@ def test_rates_that_the_prior_forbids_are_passed_over():
 
 def test_the_search_starts_from_given_weights():
     problem = random_problem(6, 3, n_sentences=40)
-    chosen, order = algorithm("sgd"), np.arange(40, dtype=np.uint32)
+    chosen = algorithm("sgd")
     trained = fit(problem.dataset, algorithm_name="sgd", passes=50).weights
     values = chosen.values({"rate": 1e-6})
     fresh, going_on = (
-        initial_rate._one_pass(problem.dataset, chosen, values, order, start)
-        for start in (None, trained)
+        progressive_loss(problem.dataset, chosen, values, start) for start in (None, trained)
     )
-    assert going_on == pytest.approx(objective(problem.dataset, trained, values), rel=1e-3)
+    second = problem.dataset.select(np.arange(20, 40))
+    assert going_on == pytest.approx(objective(second, trained, {}), rel=1e-3)
     assert going_on < fresh

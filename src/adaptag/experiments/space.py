@@ -91,7 +91,7 @@ def space_of(
     space: Space = {}
     for name, parameter in parameters.items():
         search = SEARCHES.get(name)
-        fixed = parameter.default == math.inf or isinstance(parameter.default, str)
+        fixed = parameter.default == math.inf or bool(parameter.choices)
         if search and not search.on_request and not fixed:
             space[name] = _values(search, parameter)
     requested = on_request(settings)
@@ -113,7 +113,7 @@ def space_of(
 def _values(search: SearchValues, parameter: Parameter) -> tuple[Value, ...]:
     if not search.multiples:
         return search.values
-    default = float(parameter.default)
+    default = parameter.start if parameter.automatic else float(parameter.default)
     return tuple(float(f"{default * float(multiple):.3g}") for multiple in search.values)
 
 

@@ -126,8 +126,8 @@ class StreamTrainer(StreamSettings):
         self._continues = before.get("algorithm") == self._algorithm.name
         given = dict(before.get("parameters", {})) if self._continues else {}
         given |= self.parameters or {}
-        self._parameters = self._algorithm.values(given)
-        if self._parameters.get("rate") == AUTO:
+        self._parameters = self._algorithm.values_without_sample(given)
+        if given.get("rate") == AUTO:
             raise ParameterError("rate is auto; allowed: a number, as a stream cannot be sampled")
         self._pass_size = self.pass_size or int(self._section("stream").get("pass_size", PASS_SIZE))
         self._features = FeatureSettings(

@@ -6,12 +6,13 @@ It needs no NumPy, so that the command line can list them at once.
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from adaptag._native import core
 from adaptag.errors import ParameterError, unknown
-from adaptag.settings import Parameter
+from adaptag.settings import AUTO, Parameter
 from adaptag.training.declarations import Algorithm
 
 __all__ = ["algorithm", "algorithms"]
@@ -67,10 +68,12 @@ def algorithm(name: str) -> Algorithm:
 
 def _from_core(declared: dict[str, Any]) -> Algorithm:
     parameters = []
-    for name, default, bounds, text in declared["parameters"]:
+    for name, default, bounds, text, automatic in declared["parameters"]:
         parameter = Parameter(name, default, bounds, text)
         if parameter.choices:
-            parameter = Parameter(name, parameter.choices[int(default)], bounds, text)
+            parameter = replace(parameter, default=parameter.choices[int(default)])
+        elif parameter.automatic:
+            parameter = replace(parameter, default=AUTO if automatic else default, start=default)
         parameters.append(parameter)
     return Algorithm(
         declared["name"],

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from adaptag.errors import ParameterError, unknown
+from adaptag.settings import AUTO
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -60,3 +61,8 @@ class Algorithm:
             if name not in names:
                 raise ParameterError(f"{self.name}: {unknown('parameter', name, names)}")
         return {p.name: p.check(given.get(p.name, p.default)) for p in self.parameters}
+
+    def values_without_sample(self, given: Mapping[str, Value]) -> dict[str, Value]:
+        """All parameters, for data that cannot be sampled: the start of a search for its result."""
+        values = self.values(given)
+        return {p.name: p.start if values[p.name] == AUTO else values[p.name] for p in self.parameters}

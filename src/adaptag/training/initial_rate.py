@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag._native import core
-from adaptag.errors import ParameterError
+from adaptag.errors import DivergenceError, ParameterError
 from adaptag.training.online import Trainer
 
 if TYPE_CHECKING:
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
     from adaptag.settings import Value
     from adaptag.training.declarations import Algorithm
 
-__all__ = ["find_rate", "objective"]
+__all__ = ["find_rate", "objective", "progressive_loss"]
 
 SAMPLE = 1000  # sentences
+FEWEST = 100  # sentences; with fewer, their losses say little
 FACTOR = 2.0
 SMALLEST, LARGEST = 1e-6, 1e3
+DIGITS = 2  # significant ones of the result
 
 
 def find_rate(
@@ -34,10 +36,11 @@ def find_rate(
     seed: int = 1,
     start: NDArray[np.float32] | None = None,
 ) -> float:
-    """Find the rate with the best training objective after one pass over a sample.
+    """Find the rate with which a pass over a sample predicts best what comes next in it.
 
-    He and Wang (2012), section 3.1. Rates are tried by doubling and halving from the algorithm's
-    default until the objective no longer falls.
+    Rates are tried by doubling or halving until the loss no longer falls; then the least of the
+    parabola through the best one and its neighbours is taken. Data of fewer than ``FEWEST``
+    sentences gets the rate that the search would start from.
 
     Args:
         dataset: The training data.
@@ -46,42 +49,63 @@ def find_rate(
         seed: The seed of the sample and its order.
         start: The initial weights.
     """
-    default = next(float(p.default) for p in algorithm.parameters if p.name == "rate")
+    first = next(p.start for p in algorithm.parameters if p.name == "rate")
+    if len(dataset) < FEWEST:
+        return first
     rng = np.random.default_rng(seed)
     sample = dataset.select(rng.permutation(len(dataset))[:SAMPLE])
-    order = np.arange(len(sample), dtype=np.uint32)
-    values: dict[float, float] = {}
+    losses: dict[int, float] = {}
 
-    def value(rate: float) -> float:
-        if rate not in values:
-            values[rate] = _one_pass(sample, algorithm, {**parameters, "rate": rate}, order, start)
-        return values[rate]
+    def loss(step: int) -> float:
+        if step not in losses:
+            rate = first * FACTOR**step
+            allowed = SMALLEST < rate < LARGEST
+            losses[step] = (
+                progressive_loss(sample, algorithm, {**parameters, "rate": rate}, start)
+                if allowed
+                else math.inf
+            )
+        return losses[step]
 
-    rate = default
-    for factor in (FACTOR, 1 / FACTOR):
-        while SMALLEST < rate * factor < LARGEST and value(rate * factor) < value(rate):
-            rate *= factor
-        if rate != default:
+    best = 0
+    for direction in (1, -1):
+        while loss(best + direction) < loss(best):
+            best += direction
+        if best != 0:
             break
-    return rate
+    step = best + _least(loss(best - 1), loss(best), loss(best + 1))
+    return float(f"{first * FACTOR**step:.{DIGITS}g}")
 
 
-def _one_pass(
+def _least(left: float, middle: float, right: float) -> float:
+    """Where the parabola through values at −1, 0 and 1, the least at 0, has its least value."""
+    bend = left - 2 * middle + right
+    return (left - right) / (2 * bend) if 0 < bend < math.inf else 0.0
+
+
+def progressive_loss(
     sample: Examples,
     algorithm: Algorithm,
     parameters: Mapping[str, Value],
-    order: NDArray[np.uint32],
-    start: NDArray[np.float32] | None,
+    start: NDArray[np.float32] | None = None,
 ) -> float:
+    """The loss of a sample's second half, each sentence before it is learned, in one pass.
+
+    It is infinite where training diverges, or where the prior does not allow the rate.
+    """
     try:
         trainer = Trainer(sample, algorithm, parameters)
-    except ParameterError:  # the prior allows no such rate
+    except ParameterError:
         return math.inf
     if start is not None:
         trainer.weights[:] = start
-    trainer.run(order)
-    value = objective(sample, trainer.current_weights(), parameters)
-    return value if math.isfinite(value) else math.inf
+    first, second = np.array_split(np.arange(len(sample), dtype=np.uint32), 2)
+    try:
+        trainer.run(first)
+        loss, _, _ = trainer.run(second)
+    except DivergenceError:
+        return math.inf
+    return loss if math.isfinite(loss) else math.inf
 
 
 def objective(

@@ -66,7 +66,7 @@ class Trainer:
         """
         layout = dataset.layout
         self.algorithm = algorithm.name
-        self.parameters = algorithm.values(parameters)
+        self.parameters = algorithm.values_without_sample(parameters)
         self.weights = aligned_zeros(layout.n_weights)
         names = [algorithm.per_weight_state] if algorithm.per_weight_state else []
         self.per_weight_state = {name: aligned_zeros(layout.n_weights) for name in names}
