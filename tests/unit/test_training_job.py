@@ -320,8 +320,8 @@ def test_wrong_parameters(dataset, algorithm_name, parameters, message):
 @pytest.mark.parametrize(
     ("algorithm_name", "parameters"),
     [
-        ("adf", {"sigma": math.inf}),
-        ("adf", {"window": 3.0}),
+        ("adf", {"sigma": math.inf, "rate": 0.1}),
+        ("adf", {"window": 3.0, "rate": 0.1}),
         ("sgd", {"decay": 1}),
         ("adf", {"rate": "0.5"}),
     ],
@@ -352,6 +352,7 @@ def test_provenance():
             "beta": 0.6,
             "window": 4.0,
             "batch": 1.0,
+            "dropout": 0.0,
         },
         "seed": 5,
         "feature_settings": {**FeatureSettings().record(), "template": TEMPLATE},

@@ -15,7 +15,7 @@ from adaptag.errors import ParameterError, unknown
 from adaptag.settings import AUTO, Parameter
 from adaptag.training.declarations import Algorithm
 
-__all__ = ["algorithm", "algorithms"]
+__all__ = ["DROPOUT", "algorithm", "algorithms"]
 
 SIGMA = "standard deviation of the Gaussian prior; inf means no prior"
 MEMORY = Parameter(
@@ -26,6 +26,12 @@ TOLERANCE = Parameter(
     1e-4,
     "[0, 1)",
     "stop when the relative decrease of the objective per pass is less than this",
+)
+DROPOUT = Parameter(
+    "dropout",
+    0.0,
+    "[0, 1)",
+    "probability with which a feature of a token is left out in a pass",
 )
 LBFGS = Algorithm(
     "lbfgs",
@@ -80,7 +86,7 @@ def _from_core(declared: dict[str, Any]) -> Algorithm:
         declared["objective"],
         declared["advice"],
         declared["passes"],
-        tuple(parameters),
+        (*parameters, DROPOUT),
         row_state=tuple(declared["row_state"]),
         run_state=tuple(declared["run_state"]),
         per_weight_state=declared["per_weight_state"],

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_check
 import numpy as np
 
 from adaptag.corpus.settings import AS_IS
+from adaptag.dataset.dropout import Dropout
 from adaptag.errors import ParameterError
 from adaptag.settings import AUTO
 from adaptag.training.arrays import aligned_zeros
@@ -191,12 +192,18 @@ class _Run:
             self.result.parameters,
             **self.settings.online_threads,
         )
+        dropout = Dropout(self.examples, float(self.result.parameters["dropout"]))
         resume = self.job.resume
         if resume is not None:
             resume.restore(trainer, self.examples)
             self._take_history(resume)
         elif self.job.start is not None:
             trainer.weights[:] = self.job.start
+            dropout.scale(trainer.weights, inverse=True)
+
+        def weights() -> Weights:
+            return dropout.scale(trainer.current_weights())
+
         done = len(self.result.history)
         finished = self._finished_part(trainer, done)
         for callback in self.callbacks:
@@ -204,17 +211,19 @@ class _Run:
         try:
             for number, order in enumerate(self._orders(trainer, done), 1):
                 remaining, finished = order[finished:], 0
+                if dropout.probability:
+                    trainer.use(dropout.in_pass(done + number, self.result.seed))
                 loss, correct, tokens, seconds = self._pass(trainer, remaining)
                 # Nothing is left of a pass that was interrupted while it was scored.
                 mean, share = loss / max(1, len(remaining)), 100 * correct / max(1, tokens)
                 report = PassReport(done + number, seconds, mean, share)
-                if self.report(report, trainer.current_weights):
+                if self.report(report, weights):
                     self.result.stopped = "callback"
                     break
                 self.interrupts.check()
         except KeyboardInterrupt:
             self._interrupted()
-        self.finish(trainer.current_weights())
+        self.finish(weights())
         self.result.make_checkpoint = lambda: Checkpoint(
             self.algorithm.name,
             self.result.parameters,

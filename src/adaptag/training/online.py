@@ -9,6 +9,7 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.errors import DivergenceError, ModelError, ParameterError
+from adaptag.training.algorithms import DROPOUT
 from adaptag.training.arrays import aligned_zeros
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ class Trainer:
         Args:
             dataset: The training data, or the first part of it.
             algorithm: The algorithm.
-            parameters: The parameters that differ from their defaults.
+            parameters: The parameters that differ from their defaults. Dropout is not done here:
+                ``use`` gives the data of each pass.
             pass_size: The number of sentences in a pass, for regularisation and schedules; by
                 default that of the dataset.
             threads: The number of threads. The same number gives the same bits.
@@ -65,6 +67,10 @@ class Trainer:
                 differ.
         """
         layout = dataset.layout
+        if pass_size is not None and parameters.get(DROPOUT.name):
+            raise ParameterError(
+                f"dropout is {parameters[DROPOUT.name]}; allowed: 0, where data comes in parts"
+            )
         self.algorithm = algorithm.name
         self.parameters = algorithm.values_without_sample(parameters)
         self.weights = aligned_zeros(layout.n_weights)
@@ -79,7 +85,7 @@ class Trainer:
                 algorithm.name,
                 layout,
                 self._data,
-                [p.number(self.parameters[p.name]) for p in algorithm.parameters],
+                [p.number(self.parameters[p.name]) for p in algorithm.parameters if p != DROPOUT],
                 self.weights,
                 self.per_weight_state.get(algorithm.per_weight_state, np.empty(0, np.float32)),
                 _bytes(self.row_state),
@@ -114,6 +120,10 @@ class Trainer:
         places = np.take_along_axis(updates, turns[:, :, None], axis=1).reshape(-1, size)
         arranged = np.take_along_axis(windows, places, axis=1)
         return np.concatenate([arranged.ravel(), order[full:]])
+
+    def use(self, dataset: Examples) -> None:
+        """Train on other data from now on, of the same features and as many sentences."""
+        self._data = dataset.native(self._layout)
 
     def run(self, order: NDArray[np.uint32]) -> tuple[float, float, int]:
         """Train on sentences in order: sums of loss and of expected correct labels, tokens."""
