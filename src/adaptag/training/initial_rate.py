@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["find_rate", "objective", "progressive_loss"]
 
-SAMPLE = 1000  # sentences
+SAMPLE = 2000  # sentences
 FEWEST = 100  # sentences; with fewer, their losses say little
 FACTOR = 2.0
 SMALLEST, LARGEST = 1e-6, 1e3
