@@ -44,9 +44,7 @@ def without_features(examples, number, seed, probability):
 def test_each_pass_is_trained_without_some_features(name):
     data = random_problem(1, 3, n_sentences=40).dataset
     given = {"rate": 0.1} if "rate" in [p.name for p in algorithm(name).parameters] else {}
-    found = fit(
-        data, algorithm_name=name, parameters=given | {"dropout": 0.3}, passes=3, seed=4
-    )
+    found = fit(data, algorithm_name=name, parameters=given | {"dropout": 0.3}, passes=3, seed=4)
     trainer = Trainer(data, algorithm(name), given)
     orders = np.random.default_rng(4)
     for number in (1, 2, 3):
@@ -69,9 +67,9 @@ def row_of(data, predicate):
     sizes = (width, width + data.layout.n_labels * width, data.layout.n_labels * width)
     kind = 0 if predicate < node else 1 if predicate < node + both else 2
     starts = (0, node, node + both)
-    first = sum(
-        sizes[k] * count for k, count in enumerate((node, both)) if k < kind
-    ) + sizes[kind] * (predicate - starts[kind])
+    first = sum(sizes[k] * count for k, count in enumerate((node, both)) if k < kind) + sizes[
+        kind
+    ] * (predicate - starts[kind])
     return slice(first, first + sizes[kind])
 
 
@@ -91,7 +89,8 @@ def test_no_pass_leaves_out_the_same_features():
         dropout.in_pass(*pair).encoded.positions for pair in ((1, 1), (1, 1), (2, 1), (1, 2))
     )
     np.testing.assert_array_equal(first, again)
-    assert (first != second).any() and (first != other).any()
+    assert (first != second).any()
+    assert (first != other).any()
 
 
 def test_a_predicate_that_always_fires_keeps_its_weights():
@@ -99,7 +98,8 @@ def test_a_predicate_that_always_fires_keeps_its_weights():
     weights = np.ones(data.layout.n_weights, np.float32)
     scaled = Dropout(data, 0.5).scale(weights.copy())
     width = data.layout.width
-    assert (scaled[:width] == 1).all() and (scaled[width : 2 * width] == 0.5).all()
+    assert (scaled[:width] == 1).all()
+    assert (scaled[width : 2 * width] == 0.5).all()
     back = Dropout(data, 0.5).scale(scaled, inverse=True)
     np.testing.assert_array_equal(back, weights)
 
@@ -127,5 +127,5 @@ def test_batch_algorithms_have_no_dropout():
 
 
 def test_streams_have_no_dropout():
-    with pytest.raises(ParameterError, match="dropout is 0.1; allowed: 0, where data comes in"):
+    with pytest.raises(ParameterError, match=r"dropout is 0\.1; allowed: 0, where data comes in"):
         StreamTrainer("general", parameters={"dropout": 0.1}).learn([["a"]], [["X"]])

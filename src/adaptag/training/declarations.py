@@ -65,4 +65,6 @@ class Algorithm:
     def values_without_sample(self, given: Mapping[str, Value]) -> dict[str, Value]:
         """All parameters, for data that cannot be sampled: the start of a search for its result."""
         values = self.values(given)
-        return {p.name: p.start if values[p.name] == AUTO else values[p.name] for p in self.parameters}
+        return {
+            p.name: p.start if values[p.name] == AUTO else values[p.name] for p in self.parameters
+        }
