@@ -22,6 +22,7 @@ import adaptag
 from adaptag.classification.settings import DocumentFeatures
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.estimators.parameters import EstimatorSettings
+from adaptag.features.clustering import ClusterSettings
 from adaptag.features.settings import EDGES, CharacterFeatures, FeatureSettings
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.streams.settings import StreamSettings
@@ -39,6 +40,7 @@ GROUPS = {
     group.__name__: group
     for group in (
         CharacterFeatures,
+        ClusterSettings,
         DocumentFeatures,
         DocumentFormat,
         EstimatorSettings,

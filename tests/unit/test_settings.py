@@ -14,6 +14,7 @@ from adaptag.classification.documents import DocumentClassifier
 from adaptag.classification.settings import DocumentFeatures
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.errors import NotTrainedError, ParameterError
+from adaptag.features.clustering import ClusterSettings
 from adaptag.features.settings import CharacterFeatures, FeatureSettings
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.settings import Parameter, Settings, setting, split_options
@@ -21,12 +22,13 @@ from adaptag.streams.settings import StreamSettings
 from adaptag.training.settings import TaggingSettings, TrainingSettings, parameter_names
 
 GROUPS = [
-    CharacterFeatures, DocumentFeatures, DocumentFormat, FeatureSettings, SegmenterSettings,
-    StreamSettings, TaggingSettings, TrainingSettings,
+    CharacterFeatures, ClusterSettings, DocumentFeatures, DocumentFormat, FeatureSettings,
+    SegmenterSettings, StreamSettings, TaggingSettings, TrainingSettings,
 ]  # fmt: skip
 COMMANDS = {
     ("train",): (FeatureSettings, TaggingSettings, StreamSettings),
     ("encode",): (FeatureSettings,),
+    ("clusters",): (ClusterSettings,),
     ("learn",): (StreamSettings,),
     ("segment", "train"): (SegmenterSettings, CharacterFeatures, TrainingSettings),
     ("classify", "train"): (DocumentFormat, DocumentFeatures, TrainingSettings),

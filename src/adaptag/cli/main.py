@@ -9,6 +9,7 @@ import typer
 from adaptag.cli import classify as documents
 from adaptag.cli.algorithms import algorithms
 from adaptag.cli.arguments import for_typer
+from adaptag.cli.clusters import clusters
 from adaptag.cli.compact import compact
 from adaptag.cli.compare import compare, compare_command
 from adaptag.cli.demo import demo
@@ -43,6 +44,7 @@ COMMANDS = (
     inspect,
     compact,
     encode,
+    clusters,
     algorithms,
     demo,
 )

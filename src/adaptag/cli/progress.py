@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import TracebackType
 
-    from rich.progress import Progress
+    from rich.progress import Progress, ProgressColumn
     from typing_extensions import Self
 
     from adaptag.streams.trainer import Progress as StreamProgress
@@ -29,6 +29,7 @@ __all__ = [
     "byte_bar",
     "log_end",
     "progress_callback",
+    "share_bar",
     "show_outcome",
     "streaming",
     "training_callbacks",
@@ -188,13 +189,28 @@ def byte_bar(title: str) -> Progress | NoBar:
     """Make a progress bar over bytes; it is shown only on a terminal."""
     if not sys.stderr.isatty():
         return NoBar()
+    from rich.progress import DownloadColumn
+
+    return _bar(title, DownloadColumn())
+
+
+def share_bar(title: str) -> Progress | NoBar:
+    """Make a progress bar over a share of work, 0 to 1; it is shown only on a terminal."""
+    if not sys.stderr.isatty():
+        return NoBar()
+    from rich.progress import TaskProgressColumn
+
+    return _bar(title, TaskProgressColumn())
+
+
+def _bar(title: str, amount: ProgressColumn) -> Progress:
     from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     return Progress(
         TextColumn(f"[bold]{title}[/]"),
         BarColumn(bar_width=None),
-        DownloadColumn(),
+        amount,
         TimeRemainingColumn(compact=True),
         console=Console(stderr=True),
         transient=True,

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adaptag.errors import CorpusError, ParameterError
+from adaptag.features.clustering import ClusterSettings, cluster_words
 from adaptag.storage.files import read_bytes, shown
 
 if TYPE_CHECKING:
@@ -126,6 +127,20 @@ class Clusters:
                 raise CorpusError(f"{where}: {line[:40]!r}; allowed: cluster<TAB>word")
             entries[word.split("\t")[0]] = cluster
         return cls(entries, prefix)
+
+    @classmethod
+    def learn(
+        cls, sentences: Iterable[Sequence[str]], prefix: int | None = None, **settings: int
+    ) -> Clusters:
+        """Find clusters of words in raw text, by their neighbours.
+
+        Args:
+            sentences: Lists of tokens.
+            prefix: The number of characters of the code that are kept. None means all.
+            settings: Those of `ClusterSettings`: ``clusters``, ``cutoff``, ``passes``.
+        """
+        words = cluster_words(sentences, ClusterSettings(**settings))
+        return cls({entry.word: entry.code for entry in words}, prefix)
 
     def __call__(self, tokens: Sequence[str]) -> list[str]:
         """The cluster of each token; ``O`` for unknown ones."""
