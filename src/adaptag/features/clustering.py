@@ -211,7 +211,8 @@ class Classes:
         cells = (self.class_of[firsts], self.class_of[text.after.words])
         np.add.at(self.counts, cells, text.after.counts)
         self.transposed = self.counts.T.copy()  # so that both sides are read by rows
-        self.totals = np.bincount(self.class_of, text.totals, n_classes + 2)
+        self.totals: Counts = np.zeros(n_classes + 2)
+        np.add.at(self.totals, self.class_of, text.totals)
         self._diagonal = self.counts.diagonal().copy()
         # f(N + k) - f(N) for each k of STEPS, and likewise transposed: [K, C+2, C+2].
         self._changes = entropy_term(self.counts + STEPS[:, None]) - entropy_term(self.counts)
@@ -256,7 +257,7 @@ class Classes:
             own: How often the word follows itself.
         """
         n = self.n_classes
-        gains: Counts = np.zeros(n)
+        gains = np.zeros(n)
         sides = (
             (before, self.counts, self._changes),
             (after, self.transposed, self._transposed_changes),
@@ -281,7 +282,7 @@ class Classes:
     def _beside(self, neighbours: Neighbours, word: int) -> Counts:
         """How often each class is beside a word, without the word itself, ``[C+2]``."""
         words, counts = neighbours.row(word)
-        times = np.bincount(self.class_of[words], counts, self.n_classes + 2)
+        times: Counts = np.bincount(self.class_of[words], counts, self.n_classes + 2).astype(float)
         times[self.class_of[word]] -= self._own(word)
         return times
 
