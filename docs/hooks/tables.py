@@ -22,8 +22,12 @@ import adaptag
 from adaptag.classification.settings import DocumentFeatures
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.estimators.parameters import EstimatorSettings
-from adaptag.features.clustering import ClusterSettings
-from adaptag.features.settings import EDGES, CharacterFeatures, FeatureSettings
+from adaptag.features.settings import (
+    EDGES,
+    CharacterFeatures,
+    ClusterSettings,
+    FeatureSettings,
+)
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.streams.settings import StreamSettings
 from adaptag.training.settings import TaggingSettings, TrainingSettings

@@ -13,11 +13,11 @@ from adaptag.features.clustering import (
     Bigrams,
     Classes,
     ClusteredWord,
-    ClusterSettings,
     cluster_words,
     write_paths,
 )
 from adaptag.features.extractors import Clusters
+from adaptag.features.settings import ClusterSettings
 from tests.reference import clustering as reference
 
 N_CLASSES = 5

@@ -14,8 +14,7 @@ from adaptag.classification.documents import DocumentClassifier
 from adaptag.classification.settings import DocumentFeatures
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.errors import NotTrainedError, ParameterError
-from adaptag.features.clustering import ClusterSettings
-from adaptag.features.settings import CharacterFeatures, FeatureSettings
+from adaptag.features.settings import CharacterFeatures, ClusterSettings, FeatureSettings
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.settings import Parameter, Settings, setting, split_options
 from adaptag.streams.settings import StreamSettings

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.output import say
 from adaptag.cli.settings import with_settings
-from adaptag.features.clustering import ClusterSettings
+from adaptag.features.settings import ClusterSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -26,7 +26,7 @@ import numpy as np
 
 from adaptag.errors import CorpusError
 from adaptag.features.cluster_tree import entropy_term, merge
-from adaptag.settings import Settings, setting
+from adaptag.features.settings import ClusterSettings
 from adaptag.storage.files import replace_file
 
 if TYPE_CHECKING:
@@ -40,32 +40,12 @@ if TYPE_CHECKING:
     Numbers = NDArray[np.int64]
     Report = Callable[[float], None]
 
-__all__ = ["ClusterSettings", "ClusteredWord", "cluster_words", "write_paths"]
+__all__ = ["ClusteredWord", "cluster_words", "write_paths"]
 
-PANEL = "Clustering"
 STEPS = np.arange(3.0)[1:, None]  # counts for which changes of N log N are kept: most are 1 or 2
 SETTLED = 1000  # a pass that moves less than one word in a thousand is the last
 REPORTED = 200  # words between two reports of progress
 MERGING_SHARE = 0.2  # the share of merging in the progress that is reported
-
-
-@dataclass(kw_only=True)
-class ClusterSettings(Settings):
-    """How words are clustered."""
-
-    clusters: int = setting(1000, "Number of clusters at most.", "integer [2, 10000]", panel=PANEL)
-    cutoff: int = setting(
-        3,
-        "Minimum count of a word: rarer words get no cluster.",
-        "integer [1, 2147483647]",
-        panel=PANEL,
-    )
-    passes: int = setting(
-        10,
-        "Maximum number of passes over the words; clustering ends earlier when few words move.",
-        "integer [1, 1000]",
-        panel=PANEL,
-    )
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from adaptag.errors import CorpusError, ParameterError
-from adaptag.features.clustering import ClusterSettings, cluster_words
+from adaptag.features.clustering import cluster_words
+from adaptag.features.settings import ClusterSettings
 from adaptag.storage.files import read_bytes, shown
 
 if TYPE_CHECKING:

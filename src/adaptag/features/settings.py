@@ -1,4 +1,4 @@
-"""The settings of features: which ones a tagger or a segmenter has."""
+"""The settings of features: which ones a tagger or a segmenter has, and of word clusters."""
 
 from __future__ import annotations
 
@@ -11,9 +11,17 @@ from adaptag.settings import Settings, setting
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["FOLDS", "CharacterFeatures", "CountedFeatures", "EdgeSettings", "FeatureSettings"]
+__all__ = [
+    "FOLDS",
+    "CharacterFeatures",
+    "ClusterSettings",
+    "CountedFeatures",
+    "EdgeSettings",
+    "FeatureSettings",
+]
 
 COUNTS = "integer [1, 2147483647]"
+CLUSTERING = "Clustering"
 EDGES = "Rich edges"
 FEATURES = "Features"
 FOLDS = {
@@ -137,3 +145,24 @@ class CharacterFeatures(EdgeSettings):
                 "combined with it"
             )
         return self
+
+
+@dataclass(kw_only=True)
+class ClusterSettings(Settings):
+    """How words are clustered."""
+
+    clusters: int = setting(
+        1000, "Number of clusters at most.", "integer [2, 10000]", panel=CLUSTERING
+    )
+    cutoff: int = setting(
+        3,
+        "Minimum count of a word: rarer words get no cluster.",
+        COUNTS,
+        panel=CLUSTERING,
+    )
+    passes: int = setting(
+        10,
+        "Maximum number of passes over the words; clustering ends earlier when few words move.",
+        "integer [1, 1000]",
+        panel=CLUSTERING,
+    )
