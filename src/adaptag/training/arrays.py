@@ -15,6 +15,8 @@ __all__ = ["aligned_zeros"]
 def aligned_zeros(n: int, dtype: DTypeLike = np.float32) -> NDArray[Any]:
     """Zeros that start at a cache line, so that no row lies in more lines than it must."""
     lines, size = 128, np.dtype(dtype).itemsize  # two, which processors load together
+    if size == 0:  # a row without state
+        return np.zeros(n, dtype)
     memory = np.zeros(n * size + lines, np.uint8)
     begin = -memory.ctypes.data % lines
     return memory[begin : begin + n * size].view(dtype)
