@@ -264,7 +264,9 @@ BIOES, 17 of them, as in the paper. The score is the F of entities.""",
                 }
             ),
             text="""\
-ADF. `as-is`: the labels of the file, IOB1, instead of BIOES.""",
+ADF with 15 passes. `clusters-lists` has the kinds of features that the paper's extended set has,
+from other resources; `all` has the spelling of the word as well. `as-is`: the labels of the file,
+IOB1, instead of BIOES.""",
         ),
     ),
     minutes=30,
@@ -325,7 +327,7 @@ entities.""",
                 }
             ),
             text="""\
-ADF. `bioes`: BIOES labels instead of those of the file.""",
+ADF with 15 passes. `bioes`: BIOES labels instead of those of the file.""",
         ),
     ),
     minutes=15,
