@@ -9,15 +9,29 @@ from adaptag.errors import AdaptagError, FileError
 from adaptag.experiments.candidates import check_candidates
 from adaptag.experiments.comparison import compare_candidates
 from reproduction import data
-from reproduction.recipes import bio_ner, people_daily, resources, sentiment
+from reproduction.recipes import (
+    bio_ner,
+    conll_ner,
+    packages,
+    people_daily,
+    resources,
+    sentiment,
+)
 from reproduction.recipes.every import RECIPES, recipe
 from reproduction.recipes.recipe import Corpora, Measurement, hold_out
-from tests.reproduction.corpora import write_corpora
+from tests.reproduction.corpora import write_corpora, write_packages
 
 
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory):
     return write_corpora(tmp_path_factory.mktemp("corpora"))
+
+
+@pytest.fixture(autouse=True)
+def small_packages(tmp_path_factory, monkeypatch):
+    """Small packages in place of those of the group ``reproduction``."""
+    folder = write_packages(tmp_path_factory.mktemp("packages"))
+    monkeypatch.setattr(packages, "folder_of", lambda package: folder / package)
 
 
 def problems(name):
@@ -95,6 +109,44 @@ def test_family_and_given_names_are_one_person():
     assert [row[1] for row in found[0]] == ["word", "word", "word", "digit", "word"]
 
 
+def test_entities_of_newspapers(corpora):
+    train, test = RECIPES["english-ner"].read(corpora)
+    assert (len(train), len(test)) == (20, 2)
+    peter, blackburn, saw, leeds = test[0]
+    assert peter[:2] == ("Peter", "NNP")
+    assert peter[3:5] == ("1100" + "0" * 16, "frequent")
+    assert blackburn[5:] == ("rare", "O", "O", "O", "O", "I-PER")
+    assert leeds[6:] == ("O", "O", "B-city", "O", "I-LOC")
+    assert saw[3:] == ("O",) * 8
+    assert test[1][0][6] == "B-country"
+    dutch = RECIPES["dutch-ner"].read(corpora).test
+    assert [row[-1] for row in dutch[0]] == ["B-PER", "O", "O", "B-LOC"]
+
+
+def test_lists_of_names():
+    first, last, country, people, city, region = packages.gazetteers("nl")
+    assert first(["Peter", "PETER", "peter", "Zzz"]) == ["frequent", "frequent", "O", "O"]
+    assert last(["Blackburn"]) == ["rare"]
+    assert country(["Duitsland", "GERMANY", "Bolivia"]) == ["B-country"] * 3
+    assert people(["German", "Norwegian", "Dutch"]) == ["B-people"] * 3
+    assert city(["LEEDS", "Ledes", "Berlin"]) == ["B-city"] * 3
+    assert region(["New", "York", "Hessen"]) == ["B-region", "I-region", "B-region"]
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        ("I-A I-A O I-B", "B-A E-A O S-B"),
+        ("I-A B-A I-B B-B I-B I-B", "S-A S-A S-B B-B I-B E-B"),
+        ("B-A I-B", "S-A S-B"),
+    ],
+)
+def test_labels_become_bioes(labels, expected):
+    sentence = [("w", label) for label in labels.split()]
+    (converted,) = conll_ner.in_bioes(conll_ner.Tokens([sentence]))
+    assert [label for _, label in converted] == expected.split()
+
+
 def test_folds_of_reviews(corpora):
     domains = sentiment.read(corpora)
     assert domains[0].values.shape == (16, 3)
@@ -112,17 +164,6 @@ def test_names_of_labelled_sentences():
     sentence = [("IL-2", "B-DNA"), ("gene", "I-DNA"), ("p53", "B-DNA"), ("is", "O"), ("p53", "B-P")]
     found = resources.names_of([sentence, [("p53", "B-P")]])
     assert found == {("IL-2", "gene"): "DNA", ("p53",): "P"}
-
-
-def test_words_with_the_same_neighbours_share_a_cluster():
-    rng = np.random.default_rng(1)
-    sentences = [
-        [str(rng.choice(["the", "a"])), str(rng.choice(["dog", "cat"])), "runs"] for _ in range(200)
-    ]
-    found = resources.cluster_words(sentences, 3)
-    assert found["dog"] == found["cat"] != found["runs"]
-    assert found["the"] == found["a"] != found["dog"]
-    assert found == resources.cluster_words(sentences, 3)
 
 
 def test_a_corpus_that_is_not_there(tmp_path):
