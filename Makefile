@@ -55,7 +55,7 @@ bench-all: .venv/.sklearn .venv/.experiments
 	$(BIN)/python benchmarks/dictionaries.py
 	$(BIN)/python benchmarks/streams.py
 
-results: .venv/.experiments
+results: .venv/.experiments .venv/.reproduction
 	$(BIN)/python -m reproduction $(ARGS)
 
 docs: .venv/.docs
@@ -96,6 +96,6 @@ clean:
 	touch $@
 
 # Groups of development tools, see pyproject.toml.
-.venv/.test .venv/.lint .venv/.docs: .venv/.%: .venv/.built pyproject.toml
+.venv/.test .venv/.lint .venv/.docs .venv/.reproduction: .venv/.%: .venv/.built pyproject.toml
 	$(BIN)/pip install --quiet --group $*
 	touch $@

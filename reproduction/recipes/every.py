@@ -8,6 +8,7 @@ from adaptag.errors import ParameterError, unknown
 from reproduction.recipes.base_np import BASE_NP
 from reproduction.recipes.bio_ner import BIO_NER
 from reproduction.recipes.chunking import CHUNKING
+from reproduction.recipes.conll_ner import DUTCH_NER, ENGLISH_NER
 from reproduction.recipes.english_pos import ENGLISH_POS
 from reproduction.recipes.people_daily import CHINESE_NER, CHINESE_POS
 from reproduction.recipes.resources import RESOURCES
@@ -30,6 +31,8 @@ RECIPES = {
         ENGLISH_POS,
         CHINESE_POS,
         CHINESE_NER,
+        ENGLISH_NER,
+        DUTCH_NER,
         RESOURCES,
     )
 }

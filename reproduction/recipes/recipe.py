@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from adaptag import api
+from adaptag.corpus.settings import AS_IS
 from adaptag.dataset.encoded import Dataset
 from adaptag.errors import FileError
 from adaptag.experiments.tasks import tagging_problem
+from adaptag.training.settings import TaggingSettings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -238,11 +240,16 @@ class Recipe:
 
 
 def encoded(
-    corpora: tuple[Corpus, Corpus], template: str | Template, *, cutoff: int = 1
+    corpora: tuple[Corpus, Corpus],
+    template: str | Template,
+    *,
+    cutoff: int = 1,
+    scheme: str = AS_IS,
 ) -> Problem:
-    """Make a problem of labelled corpora and a template."""
+    """Make a problem of labelled corpora, a template and a label scheme to train with."""
     train = api.encode(corpora[0], template=template, cutoff=cutoff)
-    return tagging_problem(train, Dataset.encode(corpora[1], train.index, train.label_names))
+    test = Dataset.encode(corpora[1], train.index, train.label_names)
+    return tagging_problem(train, test, settings=TaggingSettings(scheme=scheme))
 
 
 def files_of(folder: Path, *names: str) -> list[Path]:

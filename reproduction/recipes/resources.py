@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
 from typing import TYPE_CHECKING, NamedTuple
-
-import numpy as np
 
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.segmented import SegmentedCorpus
@@ -26,18 +23,15 @@ from reproduction.recipes.segmentation import fold, matching, unsupervised, with
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from adaptag.experiments.problem import Problem
     from adaptag.features.extractors import Extractor
 
     Sentence = list[tuple[str, str]]
 
-__all__ = ["RESOURCES", "cluster_words"]
+__all__ = ["RESOURCES"]
 
 LABELLED = 2000  # sentences of the training data whose labels are used
-CLUSTERS, DIMENSIONS, CONTEXTS, LEAST = 200, 50, 1000, 5
-ROUNDS = 20
+CLUSTERS, LEAST = 200, 5
 RATES = (0.01, 0.02, 0.05, 0.1)
 
 
@@ -90,7 +84,8 @@ def problem(texts: Texts, features: str) -> Problem:
     extractors: list[Extractor] = []
     if "clusters" in kinds:
         everything = [*texts.names.train, *texts.others]
-        extractors.append(Clusters(cluster_words([[w for w, _ in s] for s in everything])))
+        words = ([word for word, _ in sentence] for sentence in everything)
+        extractors.append(Clusters.learn(words, clusters=CLUSTERS, cutoff=LEAST))
     if "gazetteer" in kinds:
         extractors.append(Gazetteer(names_of(texts.others)))
     first, second = (
@@ -113,53 +108,6 @@ def names_of(sentences: list[Sentence]) -> dict[tuple[str, ...], str]:
                 counts.setdefault(name, Counter())[label[2:]] += 1
             begin = end
     return {name: types.most_common(1)[0][0] for name, types in counts.items()}
-
-
-def cluster_words(sentences: list[list[str]], clusters: int = CLUSTERS) -> dict[str, str]:
-    """Put words into clusters by their neighbours, in raw text.
-
-    Words are rows of positive mutual information with frequent neighbours on both sides, brought
-    to few dimensions by singular values, then clustered by k-means; the most frequent words are
-    the first centres, so that the same text gives the same clusters.
-    """
-    counts = Counter(word for sentence in sentences for word in sentence)
-    words = [word for word, n in counts.most_common() if n >= LEAST]
-    number = {word: k for k, word in enumerate(words)}
-    rows = _principal(_information(sentences, number))
-    centres = rows[:clusters]
-    nearest = np.zeros(len(rows), np.intp)
-    for _ in range(ROUNDS):
-        nearest = (rows @ centres.T).argmax(axis=1)
-        sums = np.zeros_like(centres)
-        np.add.at(sums, nearest, rows)
-        length = np.linalg.norm(sums, axis=1, keepdims=True)
-        centres = np.divide(sums, length, out=centres.copy(), where=length > 0)
-    return {word: str(nearest[k]) for word, k in number.items()}
-
-
-def _information(sentences: list[list[str]], number: dict[str, int]) -> NDArray[np.float64]:
-    """Positive mutual information with the frequent neighbours before and behind, ``[V, 2 C]``."""
-    counts = np.zeros((len(number), 2 * CONTEXTS))
-    for sentence in sentences:
-        known = [number.get(word, -1) for word in sentence]
-        for a, b in itertools.pairwise(known):
-            if b >= 0 and 0 <= a < CONTEXTS:
-                counts[b, a] += 1
-            if a >= 0 and 0 <= b < CONTEXTS:
-                counts[a, CONTEXTS + b] += 1
-    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / max(1.0, counts.sum())
-    ratio = np.divide(counts, expected, out=np.ones_like(counts), where=counts > 0)
-    information: NDArray[np.float64] = np.maximum(np.log(ratio), 0.0)
-    return information
-
-
-def _principal(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rows in the directions of the largest singular values, each of length 1."""
-    _, vectors = np.linalg.eigh(matrix.T @ matrix)
-    rows: NDArray[np.float64] = matrix @ vectors[:, -DIMENSIONS:]
-    length = np.linalg.norm(rows, axis=1, keepdims=True)
-    unit_rows: NDArray[np.float64] = np.divide(rows, length, np.zeros_like(rows), where=length > 0)
-    return unit_rows
 
 
 def training(texts: Texts) -> Texts:
@@ -226,8 +174,8 @@ information, from the text of the other training lines.""",
                 },
             ),
             text="""\
-JNLPBA 2004: words and spelling (preset `general`); clusters of words by their neighbours in the
-text of all training sentences; a gazetteer of the entities that the labels of the other sentences
+JNLPBA 2004: words and spelling (preset `general`); Brown clusters of the words in the text of
+all training sentences; a gazetteer of the entities that the labels of the other sentences
 have.""",
         ),
     ),

@@ -9,15 +9,45 @@ from adaptag.errors import AdaptagError, FileError
 from adaptag.experiments.candidates import check_candidates
 from adaptag.experiments.comparison import compare_candidates
 from reproduction import data
-from reproduction.recipes import bio_ner, people_daily, resources, sentiment
+from reproduction.recipes import (
+    bio_ner,
+    conll_ner,
+    packages,
+    people_daily,
+    resources,
+    sentiment,
+)
 from reproduction.recipes.every import RECIPES, recipe
 from reproduction.recipes.recipe import Corpora, Measurement, hold_out
-from tests.reproduction.corpora import write_corpora
+from tests.reproduction.corpora import write_corpora, write_packages
 
 
 @pytest.fixture(scope="module")
 def corpora(tmp_path_factory):
     return write_corpora(tmp_path_factory.mktemp("corpora"))
+
+
+class EnglishNames:
+    """Names as in Faker's provider of a locale: lists, and frequencies by name."""
+
+    first_names_male = ("Peter", "Anna Lena")
+    last_names = {"Blackburn": 0.1}  # noqa: RUF012
+    formats = ("Zzz",)
+
+
+class DutchNames:
+    """Another locale."""
+
+    first_names = (("Peter", "Jan"), "Peter")
+    first_names_male = ["Peter"]  # noqa: RUF012
+
+
+@pytest.fixture(autouse=True)
+def small_packages(tmp_path_factory, monkeypatch):
+    """Small packages in place of those of the group ``reproduction``."""
+    folder = write_packages(tmp_path_factory.mktemp("packages"))
+    monkeypatch.setattr(packages, "folder_of", lambda package: folder / package)
+    monkeypatch.setattr(packages, "person_providers", lambda: [EnglishNames, DutchNames])
 
 
 def problems(name):
@@ -95,6 +125,37 @@ def test_family_and_given_names_are_one_person():
     assert [row[1] for row in found[0]] == ["word", "word", "word", "digit", "word"]
 
 
+def test_entities_of_newspapers(corpora):
+    train, test = RECIPES["english-ner"].read(corpora)
+    assert (len(train), len(test)) == (20, 2)
+    peter, blackburn, saw, leeds = test[0]
+    assert peter[:2] == ("Peter", "NNP")
+    assert peter[3:5] == ("1100" + "0" * 16, "usual")
+    assert blackburn[5:] == ("rare", "O", "O", "O", "O", "I-PER")
+    assert leeds[6:] == ("O", "O", "B-city", "O", "I-LOC")
+    assert saw[3:] == ("O",) * 8
+    assert test[1][0][6] == "B-country"
+    dutch = RECIPES["dutch-ner"].read(corpora).test
+    assert [row[-1] for row in dutch[0]] == ["B-PER", "O", "O", "B-LOC"]
+
+
+def test_lists_of_names():
+    first, last, country, people, city, region = packages.gazetteers("nl")
+    assert first(["Peter", "PETER", "peter", "Zzz"]) == ["usual", "usual", "O", "O"]
+    assert last(["Blackburn"]) == ["rare"]
+    assert country(["Duitsland", "GERMANY", "Bolivia"]) == ["B-country"] * 3
+    assert people(["German", "Norwegian", "Dutch"]) == ["B-people"] * 3
+    assert city(["LEEDS", "Ledes", "Berlin"]) == ["B-city"] * 3
+    assert region(["New", "York", "Hessen"]) == ["B-region", "I-region", "B-region"]
+
+
+def test_training_in_another_label_scheme(corpora):
+    read = RECIPES["english-ner"].read(corpora)
+    bioes, as_is = (conll_ner.problem(read, features) for features in ("basic", "basic+as-is"))
+    assert "S-LOC" in bioes.parts[0].train.label_names
+    assert set(as_is.parts[0].train.label_names) == {"O", "I-LOC", "I-PER"}
+
+
 def test_folds_of_reviews(corpora):
     domains = sentiment.read(corpora)
     assert domains[0].values.shape == (16, 3)
@@ -112,17 +173,6 @@ def test_names_of_labelled_sentences():
     sentence = [("IL-2", "B-DNA"), ("gene", "I-DNA"), ("p53", "B-DNA"), ("is", "O"), ("p53", "B-P")]
     found = resources.names_of([sentence, [("p53", "B-P")]])
     assert found == {("IL-2", "gene"): "DNA", ("p53",): "P"}
-
-
-def test_words_with_the_same_neighbours_share_a_cluster():
-    rng = np.random.default_rng(1)
-    sentences = [
-        [str(rng.choice(["the", "a"])), str(rng.choice(["dog", "cat"])), "runs"] for _ in range(200)
-    ]
-    found = resources.cluster_words(sentences, 3)
-    assert found["dog"] == found["cat"] != found["runs"]
-    assert found["the"] == found["a"] != found["dog"]
-    assert found == resources.cluster_words(sentences, 3)
 
 
 def test_a_corpus_that_is_not_there(tmp_path):
