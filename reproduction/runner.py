@@ -32,8 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Choice", "Figures", "reproduce", "tune", "tuning_page"]
 
 FIGURES = "figures"
-# The maximum when settings are chosen: passes, and iterations of a batch algorithm.
-MOST_PASSES, MOST_ITERATIONS = 10, 40
+MOST_PASSES = 10  # of online algorithms, when settings are chosen
 SCORE, OBJECTIVE = "Score", "Objective"
 
 
@@ -231,8 +230,8 @@ def tune(
 ) -> list[Choice]:
     """Search the grids of a recipe's rows on its training data alone.
 
-    There are fewer passes than in the studies. Settings are chosen by the score after the last
-    pass; in studies of the whole objective, those of online algorithms by that objective.
+    Online algorithms make fewer passes than in the studies. Settings are chosen by the score after
+    the last pass; in studies of the whole objective, those of online algorithms by that objective.
 
     Args:
         recipe: the task.
@@ -274,10 +273,11 @@ def tune(
 
 
 def _tuned(row: Row, changed: dict[str, Value]) -> dict[str, Value]:
-    """Settings to try, with fewer passes than in the study."""
-    online = find_algorithm(row.name.rpartition("=")[2]).online
-    most = MOST_PASSES if online else MOST_ITERATIONS
-    return {**row.settings, **changed, "passes": min(most, int(row.settings["passes"]))}
+    """Settings to try; online algorithms make fewer passes than in the study."""
+    passes = int(row.settings["passes"])
+    if find_algorithm(row.name.rpartition("=")[2]).online:
+        passes = min(MOST_PASSES, passes)
+    return {**row.settings, **changed, "passes": passes}
 
 
 def tuning_page(recipe: Recipe, choices: Sequence[Choice]) -> str:
@@ -285,8 +285,8 @@ def tuning_page(recipe: Recipe, choices: Sequence[Choice]) -> str:
     parts = [
         f"# Settings: {recipe.title}",
         "Chosen on the training data alone, without the test data. Settings are scored after "
-        f"{MOST_PASSES} passes, or {MOST_ITERATIONS} iterations of batch algorithms, or fewer "
-        "where the study has fewer; seed 1. The first row of each table was chosen.",
+        f"{MOST_PASSES} passes, or fewer where the study has fewer, and batch algorithms where "
+        "they converged; seed 1. The first row of each table was chosen.",
         (recipe.training.__doc__ or "").split("\n")[0],
         f"Command: `python -m reproduction {recipe.name} --tune`",
     ]
