@@ -65,7 +65,7 @@ def l1_rows(
         "cumulative": {"penalty": "cumulative", "schedule": "harmonic", **sgd},
         "clipping": {"penalty": "clipping", "schedule": "harmonic", **sgd},
     }
-    rates = {"rate": (1.0, 0.5, 0.2, 0.1)}  # for the first; the others take its choice
+    rates = {"rate": (1.0, 0.5, 0.2, 0.1, 0.05, 0.02)}  # for the first; the others take its choice
     rows = [
         Row(
             f"{name}=sgd-l1",

@@ -233,21 +233,26 @@ the five trainings. The score is accuracy.""",
             (
                 Row(
                     "adf",
-                    {"rate": 0.02, "sigma": 1, "passes": 30},
+                    {"rate": 0.02, "sigma": 2, "passes": 30},
                     Published(87.89, passes=30, seconds=57.12),
                     grid={"rate": (0.002, 0.005, 0.01, 0.02, 0.05), "sigma": SIGMAS},
                 ),
                 Row(
                     "sgd",
-                    {"rate": 0.02, "sigma": 1, "passes": 44},
+                    {"rate": 0.02, "sigma": 2, "passes": 44},
                     Published(87.13, passes=44, seconds=55.88),
                     grid={"rate": (0.005, 0.01, 0.02, 0.05, 0.1), "sigma": SIGMAS},
                 ),
                 Row(
                     "lbfgs",
-                    {"sigma": 1, "passes": MOST_ITERATIONS},
+                    {"sigma": 0.5, "passes": MOST_ITERATIONS},
                     Published(87.00, passes=86, seconds=72.20),
                     grid={"sigma": (0.25, 0.5, 1.0, 2.0)},
+                ),
+                Row(
+                    "lbfgs-paper=lbfgs",
+                    {"sigma": 1, "passes": MOST_ITERATIONS},
+                    Published(87.00, passes=86, seconds=72.20),
                 ),
                 Row("perceptron", {"passes": 25}, Published(84.55, passes=25, seconds=5.82)),
                 Row(
@@ -260,7 +265,7 @@ the five trainings. The score is accuracy.""",
             text="""\
 The paper says neither which reviews it tests nor how it treats their counts; what that changes is
 measured below. Settings were chosen inside the training part of the first fold, which holds test
-reviews of the other folds.""",
+reviews of the other folds; `lbfgs-paper` has the paper's σ.""",
             charts=ALGORITHM_CHARTS,
         ),
         Measurement(
