@@ -273,11 +273,11 @@ def tune(
 
 
 def _tuned(row: Row, changed: dict[str, Value]) -> dict[str, Value]:
-    """Settings to try; online algorithms have fewer passes than in the study."""
-    settings = {**row.settings, **changed}
+    """Settings to try; online algorithms make fewer passes than in the study."""
+    passes = int(row.settings["passes"])
     if find_algorithm(row.name.rpartition("=")[2]).online:
-        settings["passes"] = min(MOST_PASSES, int(settings["passes"]))
-    return settings
+        passes = min(MOST_PASSES, passes)
+    return {**row.settings, **changed, "passes": passes}
 
 
 def tuning_page(recipe: Recipe, choices: Sequence[Choice]) -> str:
@@ -285,8 +285,8 @@ def tuning_page(recipe: Recipe, choices: Sequence[Choice]) -> str:
     parts = [
         f"# Settings: {recipe.title}",
         "Chosen on the training data alone, without the test data. Settings are scored after "
-        f"{MOST_PASSES} passes, or fewer where the study has fewer, and those of batch algorithms "
-        "at their end; seed 1. The first row of each table was chosen.",
+        f"{MOST_PASSES} passes, or fewer where the study has fewer, and batch algorithms where "
+        "they converged; seed 1. The first row of each table was chosen.",
         (recipe.training.__doc__ or "").split("\n")[0],
         f"Command: `python -m reproduction {recipe.name} --tune`",
     ]

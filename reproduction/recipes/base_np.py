@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from adaptag import api
 from adaptag.corpus.columns import ColumnCorpus
+from adaptag.corpus.schemes import LabelConversion
+from adaptag.dataset.encoded import Dataset
+from adaptag.experiments.tasks import tagging_problem
 from adaptag.features.template import Template
 from reproduction.recipes.chunking import sentences_of
 from reproduction.recipes.recipe import (
     ALGORITHM_CHARTS,
+    MOST_ITERATIONS,
     Corpora,
     Published,
     Recipe,
     Row,
     Study,
     System,
-    encoded,
     files_of,
 )
 
@@ -23,32 +29,70 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from adaptag.experiments.problem import Problem
+    from adaptag.settings import Value
 
 __all__ = ["BASE_NP"]
 
 PLAIN = "plain"
+# The features that the paper counts, 4.8 × 10⁵ weights: those that occur more than five times.
+CUTOFF = 6
+# Other readings of the paper: how they differ from all features and the labels of the files.
+READINGS: dict[str, dict[str, Any]] = {
+    "all": {},
+    "cutoff 2": {"cutoff": 2},
+    "edge cutoff 5": {"edge_cutoff": 5},
+    "bioes": {"scheme": "bioes"},
+    "bioes, cutoff 2": {"scheme": "bioes", "cutoff": 2},
+    "iob1": {"scheme": "iob1"},
+}
 RATES = (0.02, 0.05, 0.1, 0.2)
+ADF: dict[str, Value] = {"rate": 0.05, "sigma": 5, "passes": 25}
+LARGER: dict[str, Value] = {**ADF, "rate": 0.1}  # the best rate with more features
 SIGMAS = (1.0, 2.0, 5.0)
+
+
+class Sentences(list["list[tuple[str, str, str]]"]):
+    """Sentences of word, part of speech and label."""
+
+    def select(self, numbers: list[int]) -> Sentences:
+        """Some of the sentences, in this order."""
+        return Sentences(self[k] for k in numbers)
 
 
 def read(folder: Path) -> Corpora:
     """The corpus of chunking, where all but noun phrases is outside."""
     files = files_of(folder, "conll2000/train.txt", "conll2000/test.txt")
-    return Corpora(*(ColumnCorpus.from_sentences(noun_phrases(path)) for path in files))
+    return Corpora(*map(noun_phrases, files))
 
 
-def noun_phrases(path: Path) -> list[list[tuple[str, str, str]]]:
+def noun_phrases(path: Path) -> Sentences:
     """Word, part of speech and label: B-NP, I-NP or O."""
-    return [
+    return Sentences(
         [(word, pos, label if label.endswith("-NP") else "O") for word, pos, label in sentence]
         for sentence in sentences_of(path)
-    ]
+    )
+
+
+def in_scheme(sentences: Sentences, scheme: str) -> Sentences:
+    """The sentences with their labels written in another scheme."""
+    conversion = LabelConversion.of(("B-NP", "I-NP", "O"), scheme)
+    labels = [conversion.labels.index(row[2]) for sentence in sentences for row in sentence]
+    offsets = np.cumsum([0, *map(len, sentences)])
+    written = iter(conversion.apply(np.array(labels), offsets).tolist())
+    return Sentences(
+        [(word, pos, conversion.outputs[next(written)]) for word, pos, _ in sentence]
+        for sentence in sentences
+    )
 
 
 def problem(corpora: Corpora, features: str) -> Problem:
     """Every feature has edge weights too; none has, where features are plain."""
+    settings = dict(READINGS.get(features, {"cutoff": CUTOFF}))
+    scheme = settings.pop("scheme", "iob2")
     rich = Template.load("base-np")
-    return encoded(corpora, rich.plain() if features == PLAIN else rich)
+    train, test = (ColumnCorpus.from_sentences(in_scheme(part, scheme)) for part in corpora)
+    dataset = api.encode(train, template=rich.plain() if features == PLAIN else rich, **settings)
+    return tagging_problem(dataset, Dataset.encode(test, dataset.index, dataset.label_names))
 
 
 BASE_NP = Recipe(
@@ -56,7 +100,9 @@ BASE_NP = Recipe(
     "Base noun phrases",
     """\
 CoNLL-2000, noun phrases alone (B-NP, I-NP, all else O); the features of table 3 of Sun et al.
-(2014), preset `base-np`. The score is the F of chunks.""",
+(2014), preset `base-np`, that occur more than five times in the training data: with a weight for
+each label and each pair of labels they are 4.8 × 10⁵, as in the paper. The score is the F of
+chunks.""",
     read,
     problem,
     (
@@ -67,19 +113,25 @@ CoNLL-2000, noun phrases alone (B-NP, I-NP, all else O); the features of table 3
             (
                 Row(
                     "adf",
-                    {"rate": 0.1, "sigma": 5, "passes": 25},
+                    ADF,
                     Published(94.52, 94.66, 94.38, 17, 282.17),
                     grid={"rate": RATES, "sigma": SIGMAS},
                 ),
                 Row(
                     "sgd",
-                    {"rate": 0.1, "sigma": 5, "passes": 56},
+                    {"rate": 0.1, "sigma": 1, "passes": 56},
                     Published(94.26, 94.48, 94.04, 56, 903.88),
                     grid={"rate": RATES, "sigma": SIGMAS},
                 ),
                 Row(
                     "lbfgs",
-                    {"sigma": 5, "passes": 150},
+                    {"sigma": 2, "passes": MOST_ITERATIONS},
+                    Published(94.33, 94.57, 94.09, 105, 797.04),
+                    grid={"sigma": SIGMAS},
+                ),
+                Row(
+                    "lbfgs-paper=lbfgs",
+                    {"sigma": 1, "passes": MOST_ITERATIONS},
                     Published(94.33, 94.57, 94.09, 105, 797.04),
                 ),
                 Row(
@@ -95,19 +147,47 @@ CoNLL-2000, noun phrases alone (B-NP, I-NP, all else O); the features of table 3
             ),
             seeds=3,
             text="""\
-The paper's models have weights only for pairs of feature and label that occur in the training data
-(4.8 × 10⁵ features); adaptag has weights for all pairs. Keeping to pairs that occur was tried: in
-cross-validation it is lower. The paper's perceptron makes 200 passes; it moves up and down long
-before that.""",
+Rates and σ that were chosen on held-out sentences are the paper's (0.05 and 5 for ADF, σ 1 for
+SGD); only L-BFGS has a better σ than the paper's 1, which `lbfgs-paper` has. The paper's perceptron
+makes 200 passes; it moves up and down long before that. What other readings of the paper give is
+measured below.""",
             charts=ALGORITHM_CHARTS,
+        ),
+        Study(
+            "readings",
+            "Readings of the paper",
+            "table 4, chunking, of Sun et al. (2014)",
+            (
+                Row("more-than-5=adf", ADF, Published(94.52, 94.66, 94.38)),
+                Row("all=adf", LARGER, features="all"),
+                Row("cutoff-2=adf", LARGER, features="cutoff 2"),
+                Row("edge-cutoff-5=adf", LARGER, features="edge cutoff 5"),
+                Row("bioes=adf", LARGER, features="bioes"),
+                Row("bioes-cutoff-2=adf", LARGER, features="bioes, cutoff 2"),
+                Row("iob1=adf", LARGER, features="iob1"),
+            ),
+            seeds=3,
+            text="""\
+ADF with other features and labels. In its other tasks the paper's number of features is that of
+observation features times labels, and times pairs of labels where edges are rich: 2 × 473,856 for
+sentiment. Here it is 4.8 × 10⁵, which only those that occur more than five times have (39,779
+times 12); the rate that is then best on held-out sentences, 0.05, is also the paper's. So
+`more-than-5` is the most likely reading. With *all* of them there would be 4 × 10⁶. *cutoff-2*:
+those that occur twice; *edge-cutoff-5*: edge weights only for those that occur five times; *bioes*
+and *iob1*: other label schemes, *bioes-cutoff-2* with both. On held-out sentences the F of these
+rows is 94.66, 94.69, 94.80, 94.79, 94.91, 94.94 and 94.35 (means of 3 seeds). Also tried there:
+features that occur three or five times (94.73, 94.63), IOE2 labels (94.77), parts of speech two
+positions away (94.70). No reading reaches the published 94.52: the likely one is about a tenth
+below, and the one that is best on held-out sentences, `bioes-cutoff-2`, is the nearest.""",
+            charts=(),
         ),
         Study(
             "edges",
             "Rich edges, CW and AROW",
             "figure 3, top row, of Sun et al. (2014)",
             (
-                Row("adf", {"rate": 0.1, "sigma": 5, "passes": 25}),
-                Row("adf-plain=adf", {"rate": 0.1, "sigma": 5, "passes": 25}, features=PLAIN),
+                Row("adf", ADF),
+                Row("adf-plain=adf", ADF, features=PLAIN),
                 Row("cw", {"confidence": 0.8, "passes": 25}, features=PLAIN),
                 Row("arow", {"gamma": 100, "passes": 25}, features=PLAIN),
             ),
@@ -120,8 +200,8 @@ phrase types.""",
             "Mini-batches of ten sentences",
             "figure 3, bottom row, of Sun et al. (2014)",
             (
-                Row("adf", {"rate": 0.1, "sigma": 5, "passes": 30}),
-                Row("adf-10=adf", {"rate": 0.1, "sigma": 5, "batch": 10, "passes": 30}),
+                Row("adf", {**ADF, "passes": 30}),
+                Row("adf-10=adf", {**ADF, "batch": 10, "passes": 30}),
                 Row("sgd", {"rate": 0.1, "sigma": 5, "passes": 30}),
                 Row("sgd-10=sgd", {"rate": 0.1, "sigma": 5, "batch": 10, "passes": 30}),
             ),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from adaptag.corpus.columns import ColumnCorpus
 from reproduction.recipes.chunking import L1_CHARTS, l1_rows
 from reproduction.recipes.recipe import (
+    MOST_ITERATIONS,
     TSURUOKA,
     Corpora,
     Published,
@@ -77,7 +78,7 @@ Universal Dependencies English EWT 2.16, the 49 tags of the Penn Treebank (XPOS)
                     {"rate": 0.5, "sigma": 2, "passes": 30},
                     grid={"rate": RATES, "sigma": SIGMAS},
                 ),
-                Row("lbfgs", {"sigma": 2, "passes": 80}),
+                Row("lbfgs", {"sigma": 2, "passes": MOST_ITERATIONS}, grid={"sigma": SIGMAS}),
                 Row("perceptron", {"passes": 20}),
                 Row("averaged-perceptron", {"passes": 20}),
             ),

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ALGORITHM_CHARTS",
     "HE_WANG",
+    "MOST_ITERATIONS",
     "TSURUOKA",
     "WINDOW",
     "Corpora",
@@ -44,6 +45,7 @@ __all__ = [
 ]
 
 QUICK_PASSES = 2
+MOST_ITERATIONS = 2000  # of a batch algorithm: its own rule ends it long before
 HE_WANG = "He and Wang (2012), table 5"
 TSURUOKA = "Tsuruoka et al. (2009), tables 1 to 3"
 # Figures 2 and 4 of Sun et al. (2014): ADF and the online methods, ADF and L-BFGS.

@@ -10,15 +10,17 @@ from adaptag.experiments.candidates import check_candidates
 from adaptag.experiments.comparison import compare_candidates
 from reproduction import data
 from reproduction.recipes import (
+    base_np,
     bio_ner,
     conll_ner,
     packages,
     people_daily,
+    raw_text,
     resources,
     sentiment,
 )
 from reproduction.recipes.every import RECIPES, recipe
-from reproduction.recipes.recipe import Corpora, Measurement, hold_out
+from reproduction.recipes.recipe import Corpora, Effort, Measurement, hold_out
 from tests.reproduction.corpora import write_corpora, write_packages
 
 
@@ -156,17 +158,73 @@ def test_training_in_another_label_scheme(corpora):
     assert set(as_is.parts[0].train.label_names) == {"O", "I-LOC", "I-PER"}
 
 
-def test_folds_of_reviews(corpora):
-    domains = sentiment.read(corpora)
-    assert domains[0].values.shape == (16, 3)
-    assert domains[0].values.max() == pytest.approx(np.log(3))
+@pytest.mark.parametrize("folds", [sentiment._folds, sentiment._blocks])
+def test_folds_of_reviews(corpora, folds):
+    """Every review is tested once, and every fold has some of each domain and class."""
+    reviews = sentiment.read(corpora)
+    assert reviews.counts.shape == (64, 3)
+    kinds = list(zip(reviews.domains.tolist(), reviews.classes.tolist(), strict=True))
     tested = []
-    for train, test in sentiment._folds(domains[0]):
-        assert not set(train) & set(test)
-        assert domains[0].classes[test].tolist().count(1) == 2
+    for train, test in folds(reviews):
+        assert sorted([*train, *test]) == list(range(64))
+        assert {kinds[k] for k in test} == set(kinds)
         tested += test.tolist()
-    assert sorted(tested) == list(range(16))
-    assert len(RECIPES["sentiment"].problem(domains, "").parts) == 16
+    assert sorted(tested) == list(range(64))
+
+
+def test_values_of_reviews(corpora):
+    reviews = sentiment.read(corpora)
+    assert reviews.counts.max() == 2
+    found = {f: float(sentiment._values(reviews.counts, f).max()) for f in sentiment.VALUES}
+    assert found == pytest.approx({"": np.log(3), "counts": 2, "binary": 1})
+    assert reviews.counts.max() == 2
+
+
+def test_classifiers_for_all_domains_or_each(corpora):
+    """Both test the same reviews in the same order."""
+    reviews = sentiment.read(corpora)
+    one, each = (sentiment.problem(reviews, f) for f in ("", sentiment.APART))
+    assert (len(one.parts), len(each.parts)) == (5, 20)
+    sizes = [len(problem.parts[0].train) for problem in (one, each)]
+    assert sizes == [48, 12]
+    weights = np.zeros(one.parts[0].train.layout.n_weights, np.float32)
+    rows = [np.concatenate([p.counts(weights) for p in problem.parts]) for problem in (one, each)]
+    assert np.array_equal(*rows)
+
+
+def test_readings_of_reviews(corpora):
+    """Each has the accuracy of three algorithms below the published ones."""
+    (table,) = sentiment.readings(sentiment.read(corpora), Effort(quick=True), lambda _: None)
+    assert len(table.rows) == 15
+    assert all(len(row) == len(table.head) for row in table.rows)
+    assert table.rows[1][1:] == ["100.00"] * 3
+
+
+def test_noun_phrases_in_other_schemes(corpora):
+    train, _ = RECIPES["base-np"].read(corpora)
+    labels = {
+        scheme: [row[2] for row in base_np.in_scheme(train, scheme)[0]]
+        for scheme in ("iob2", "iob1", "bioes")
+    }
+    assert labels["iob2"] == ["B-NP", "O", "B-NP", "I-NP"]
+    assert labels["iob1"] == ["I-NP", "O", "I-NP", "I-NP"]
+    assert labels["bioes"] == ["S-NP", "O", "B-NP", "E-NP"]
+
+
+def test_attributes_of_characters():
+    """Known words and pairs fire where they match; what is false does not fire."""
+    sentences = [["我们", "在", "北京"]] * 3 + [["北京", "好好"]] * 2
+    known = raw_text.KnownWords.of(sentences)
+    assert known.words == {"我们", "在", "北京"}
+    assert known.pairs_at("我们在北京", 3) == ["在|北京"]
+    found = list(raw_text.character_attributes("在北京好好", known, [lambda _: [*"vwxyz"]]))
+    assert {"c2北", "c1在", "c4好", "b1在北", "begins 北京", "before 在|北京"} <= set(found[1])
+    assert {"r0.0v", "r0.1w", "r0.2x"} <= set(found[1])
+    assert not {"ends 北京", "same0", "after 在|北京"} & set(found[1])
+    assert {"after 在|北京", "c1#"} <= set(found[0])
+    assert "ends 北京" in found[2]
+    assert {"same0", "c3好"} <= set(found[3])
+    assert "same-1" in found[4]
 
 
 def test_names_of_labelled_sentences():
