@@ -15,7 +15,7 @@ from adaptag.experiments.results import (
     machine_line,
 )
 from reproduction.charts import side_by_side
-from reproduction.recipes.recipe import QUICK_PASSES, Measurement, Published, Study
+from reproduction.recipes.recipe import MAIN, QUICK_PASSES, Measurement, Published, Study
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from reproduction.runner import Figures
 
 __all__ = [
-    "MAIN",
     "PICTURES",
     "Page",
     "format_number",
@@ -37,7 +36,6 @@ __all__ = [
 
 PICTURES = "pictures"
 SIZE = (5.0, 3.6)
-MAIN = "algorithms"  # the study that the summary is made of
 TITLES = {"scores": "Score", "objective": "Objective", "active": "Active weights"}
 AXES = {
     "scores": "{metric}, %",
@@ -62,7 +60,9 @@ def recipe_page(recipe: Recipe, figures: Figures) -> Page:
     for study in recipe.studies:
         if study.key not in figures.studies:
             continue
-        parts += [f"## {study.title}", f"Reference: {study.source}."]
+        parts.append(f"## {study.title}")
+        if study.source:
+            parts.append(f"Reference: {study.source}.")
         if study.text:
             parts.append(study.text)
         if isinstance(study, Measurement):

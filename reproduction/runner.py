@@ -135,8 +135,9 @@ def reproduce(
             }
         else:
             rows = [_shortened(row, effort) for row in study.rows]
+            source = problems.held_out() if study.held_out else problems
             comparison = compare_candidates(
-                _candidates(problems, rows),
+                _candidates(source, rows),
                 seeds=range(1, effort.seeds(study.seeds) + 1),
                 whole_objective=study.whole_objective,
                 callbacks=callbacks,
@@ -159,6 +160,11 @@ class _Problems:
     def __init__(self, recipe: Recipe, corpora: Any) -> None:
         self.recipe, self.corpora = recipe, corpora
         self.last: tuple[str, Problem] | None = None
+
+    def held_out(self) -> _Problems:
+        """Those of held-out training data; the one cached here is freed."""
+        self.last = None
+        return _Problems(self.recipe, self.recipe.training(self.corpora))
 
     def __call__(self, features: str) -> Problem:
         if self.last is None or self.last[0] != features:

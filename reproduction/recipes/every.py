@@ -11,6 +11,7 @@ from reproduction.recipes.chunking import CHUNKING
 from reproduction.recipes.conll_ner import DUTCH_NER, ENGLISH_NER
 from reproduction.recipes.english_pos import ENGLISH_POS
 from reproduction.recipes.people_daily import CHINESE_NER, CHINESE_POS
+from reproduction.recipes.recipe import with_defaults
 from reproduction.recipes.resources import RESOURCES
 from reproduction.recipes.segmentation import SEGMENTATION
 from reproduction.recipes.sentiment import SENTIMENT
@@ -20,22 +21,19 @@ if TYPE_CHECKING:
 
 __all__ = ["RECIPES", "recipe"]
 
-RECIPES = {
-    recipe.name: recipe
-    for recipe in (
-        BIO_NER,
-        SEGMENTATION,
-        BASE_NP,
-        SENTIMENT,
-        CHUNKING,
-        ENGLISH_POS,
-        CHINESE_POS,
-        CHINESE_NER,
-        ENGLISH_NER,
-        DUTCH_NER,
-        RESOURCES,
-    )
-}
+TASKS = (
+    BIO_NER,
+    SEGMENTATION,
+    BASE_NP,
+    SENTIMENT,
+    CHUNKING,
+    ENGLISH_POS,
+    CHINESE_POS,
+    CHINESE_NER,
+    ENGLISH_NER,
+    DUTCH_NER,
+)
+RECIPES = {recipe.name: recipe for recipe in (*map(with_defaults, TASKS), RESOURCES)}
 
 
 def recipe(name: str) -> Recipe:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,6 +12,7 @@ from adaptag.corpus.settings import AS_IS
 from adaptag.dataset.encoded import Dataset
 from adaptag.errors import FileError
 from adaptag.experiments.tasks import tagging_problem
+from adaptag.training.algorithms import algorithm
 from adaptag.training.settings import TaggingSettings
 
 if TYPE_CHECKING:
@@ -26,7 +27,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ALGORITHM_CHARTS",
+    "DEFAULT",
+    "HELD_OUT_STUDY",
     "HE_WANG",
+    "MAIN",
     "MOST_ITERATIONS",
     "TSURUOKA",
     "WINDOW",
@@ -42,6 +46,7 @@ __all__ = [
     "encoded",
     "files_of",
     "hold_out",
+    "with_defaults",
 ]
 
 QUICK_PASSES = 2
@@ -66,6 +71,9 @@ U07:%x[0,0]/%x[1,0]
 U08:%x[1,0]/%x[2,0]
 """
 HELD_OUT = 5  # the last fifth of the training sentences
+MAIN = "algorithms"  # the study that the summary is made of
+HELD_OUT_STUDY = "held-out"
+DEFAULT, DROPOUT = "default", 0.1
 
 
 class MissingCorpusError(FileError):
@@ -137,7 +145,7 @@ class Study:
     Attributes:
         key: The key of its figures in files.
         title: The title of its section.
-        source: The paper's table and figures.
+        source: The paper's table and figures; empty where there are none.
         rows: The algorithms; the others are tested against the first.
         seeds: The number of seeds.
         text: Where it differs from the paper, and what follows from that.
@@ -146,6 +154,7 @@ class Study:
         column: The paper's table and the column in it that this study reproduces, for the summary.
         whole_objective: Whether the objective is that of all training data after each pass,
             regularisation included; settings are then chosen by it.
+        held_out: Whether it is measured on held-out training data, as for choosing settings.
     """
 
     key: str
@@ -157,6 +166,7 @@ class Study:
     charts: tuple[tuple[str, tuple[str, ...]], ...] = (("scores", ()),)
     column: tuple[str, str] | None = None
     whole_objective: bool = False
+    held_out: bool = False
 
     @property
     def published(self) -> dict[str, Published]:
@@ -239,6 +249,31 @@ class Recipe:
     systems: tuple[System, ...] = ()
     minutes: float = 1
     training: Callable[[Any], Any] = hold_out
+
+
+def with_defaults(recipe: Recipe) -> Recipe:
+    """Add what the defaults and dropout reach to the main study, and the defaults on held-out data.
+
+    The main study's first row is ADF with settings that were chosen on training data.
+    """
+    main = next(s for s in recipe.studies if isinstance(s, Study) and s.key == MAIN)
+    tuned = main.rows[0]
+    passes = 2 * int(tuned.settings["passes"])
+    dropout = {**tuned.settings, "dropout": DROPOUT, "passes": passes}
+    default = Row(f"{DEFAULT}=adf", {"passes": algorithm("adf").passes}, features=tuned.features)
+    rows = (*main.rows, default, Row("dropout=adf", dropout, features=tuned.features))
+    held_out = Study(
+        HELD_OUT_STUDY,
+        "The default settings on held-out training data",
+        "",
+        (tuned, default),
+        seeds=3,
+        text=(recipe.training.__doc__ or "").split("\n")[0],
+        charts=(),
+        held_out=True,
+    )
+    studies = (replace(s, rows=rows) if s is main else s for s in recipe.studies)
+    return replace(recipe, studies=(*studies, held_out))
 
 
 def encoded(
