@@ -20,7 +20,8 @@ from reproduction.pages import (
 )
 from reproduction.recipes.recipe import (
     DEFAULT,
-    HELD_OUT_STUDY,
+    DEFAULTS,
+    HELD_OUT_DEFAULTS,
     MAIN,
     Measurement,
     Published,
@@ -61,7 +62,7 @@ ADF takes to the first pass whose score is no lower than the final score of L-BF
 such pass. *Times faster than published*: the published seconds per pass of ADF divided by ours; the
 machines are ten years apart."""
 
-DEFAULTS = """\
+ABOUT_DEFAULTS = """\
 ADF with settings chosen on training data, for each task, and with the defaults: ten passes, a rate
 found on a sample, σ = 5. Regret is what the defaults lose; a negative one is a gain. *Dropout*: the
 chosen settings with a dropout of 0.1 and twice the passes. Means over seeds."""
@@ -87,9 +88,10 @@ def index_page(recipes: Sequence[Recipe], figures: Mapping[str, Figures]) -> str
     parts += ["## Scores", _score_table(comparisons).markdown(), SCORES]
     parts += ["## The claims of the paper", _claims(comparisons)]
     parts += ["## Time, and L-BFGS", *(table.markdown() for table in _times(comparisons)), TIMES]
-    held_out = _comparisons(recipes, figures, HELD_OUT_STUDY)
-    if held_out:
-        parts += ["## The defaults", _regrets(comparisons, held_out), DEFAULTS]
+    on_test = _comparisons(recipes, figures, DEFAULTS)
+    held_out = _comparisons(recipes, figures, HELD_OUT_DEFAULTS)
+    if on_test and held_out:
+        parts += ["## The defaults", _regrets(on_test, held_out), ABOUT_DEFAULTS]
     one_pass = _comparisons(recipes, figures, "one-pass")
     if one_pass:
         parts += ["## One pass", _one_pass(one_pass).markdown(), ONE_PASS]
@@ -289,13 +291,13 @@ def _regrets(
     rows, regrets = [], []
     for recipe, c in held_out:
         pair, test = _final_scores(c), on_test.get(recipe.name, {})
-        if DEFAULT not in test:
+        if not test:
             continue
         regrets.append([scores["adf"] - scores[DEFAULT] for scores in (pair, test)])
         cells = []
         for scores, regret in zip((pair, test), regrets[-1], strict=True):
             cells += [f"{scores['adf']:.2f}", f"{scores[DEFAULT]:.2f}", f"{regret:+.2f}"]
-        rows.append([recipe.title, *cells, format_number(test.get("dropout"), ".2f")])
+        rows.append([recipe.title, *cells, f"{test['dropout']:.2f}"])
     for name, figure in (("Worst", max), ("Mean", statistics.fmean)):
         both = [f"{figure(column):+.2f}" for column in zip(*regrets, strict=True)] or ["", ""]
         rows.append([name, "", "", both[0], "", "", both[1], ""])
