@@ -197,7 +197,8 @@ and ends of the word (preset `bio-ner`). The score is the F of entities.""",
             seeds=3,
             text="""\
 Every feature has edge weights. L-BFGS takes six steps of memory, as in the paper, has the σ of ADF
-and SGD, and ends by its own rule; the paper has a σ of 5 and reports 400 iterations.
+and SGD, and ends by its own rule; the paper has a σ of 5 and reports 400 iterations. ADF with half
+the rate, 0.005, is lower on held-out sentences (F 74.26, 74.45 with 0.01).
 Sun et al. have their parts of speech from the GENIA tagger, which was made on the very abstracts;
 our features have the spelling of the word in addition to orthography, which may be why all methods
 are above their figures.""",
@@ -274,6 +275,7 @@ its ten.""",
                     "cumulative-decay": Published(71.63, None, None, 30, 631, 25_965, 2.443),
                 },
                 SUBSTRINGS,
+                strengths=(),
             ),
             text="""\
 The features of Tsuruoka et al.: words, parts of speech and chunks in a window of five, all
