@@ -19,6 +19,7 @@ from reproduction.recipes.recipe import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from adaptag.experiments.problem import Problem
@@ -49,7 +50,11 @@ def problem(corpora: Corpora, features: str) -> Problem:
 
 
 def l1_rows(
-    l1: float, rate: float, published: dict[str, Published], features: str = ""
+    l1: float,
+    rate: float,
+    published: dict[str, Published],
+    features: str = "",
+    strengths: Sequence[float] = (0.5, 1.0, 2.0),
 ) -> tuple[Row, ...]:
     """OWL-QN and the stochastic L1 methods of Tsuruoka et al. (2009).
 
@@ -58,6 +63,7 @@ def l1_rows(
         rate: the first rate of the stochastic ones.
         published: figures of the paper, by name.
         features: which of the recipe's features all have.
+        strengths: the values of C to choose from by F; none where it is chosen otherwise.
     """
     sgd: dict[str, Value] = {"l1": l1, "rate": rate, "passes": 30}
     settings: dict[str, dict[str, Value]] = {
@@ -77,8 +83,8 @@ def l1_rows(
         for name, values in settings.items()
     ]
     batch = {"l1": l1, "passes": MOST_ITERATIONS}
-    strengths = {"l1": (0.5, 1.0, 2.0)}
-    return (*rows, Row("owlqn", batch, published.get("owlqn", Published()), features, strengths))
+    grid = {"l1": strengths} if strengths else {}
+    return (*rows, Row("owlqn", batch, published.get("owlqn", Published()), features, grid))
 
 
 L1_CHARTS = (("objective", ()), ("active", ()))

@@ -57,7 +57,7 @@ U4{c}:%x[0,{c}]
 U5{c}:%x[1,{c}]
 U6{c}:%x[2,{c}]
 """
-POS_RATES = (0.1, 0.2, 0.5, 1.0, 2.0)
+POS_RATES = (0.1, 0.2, 0.5, 1.0)
 NER_RATES = (0.01, 0.02, 0.05, 0.1)
 SIGMAS = (1.0, 2.0, 5.0)
 
@@ -188,7 +188,7 @@ out, to save time. The score is the accuracy of tokens.""",
                 ),
                 Row(
                     "lbfgs",
-                    {"sigma": 1, "memory": 6, "passes": MOST_ITERATIONS},
+                    {"sigma": 2, "memory": 6, "passes": MOST_ITERATIONS},
                     grid={"sigma": SIGMAS},
                 ),
                 Row("perceptron", {"passes": 10}),
@@ -199,7 +199,9 @@ out, to save time. The score is the accuracy of tokens.""",
             text="""\
 The paper has the PKU corpus of another bakeoff, with 103 tags, all features, and 30 to 50 passes.
 The strengths of PA and DCA are the paper's; MADF's rate is found on a sample of the data, as in the
-paper.""",
+paper. SGD's rate is the best with these features, too: accuracy 95.03 on held-out sentences, 94.86
+with a rate of 1. The σ of L-BFGS is the best there, too (92.22, 92.35 and 92.18 for σ 1, 2 and 5,
+trained on a fifth of the sentences).""",
             charts=(
                 ("scores", ("adf", "madf", "sgd", "lbfgs")),
                 ("scores", ("adf", "dca", "pa", "averaged-perceptron")),
@@ -207,7 +209,7 @@ paper.""",
             column=(HE_WANG, "POS PKU"),
         ),
     ),
-    minutes=12,
+    minutes=20,
 )
 
 
@@ -245,7 +247,7 @@ three times are left out. The score is the F of entities.""",
                 ),
                 Row(
                     "lbfgs",
-                    {"sigma": 2, "passes": MOST_ITERATIONS},
+                    {"sigma": 5, "passes": MOST_ITERATIONS},
                     Published(92.09),
                     EXTENDED,
                     {"sigma": SIGMAS},
@@ -268,8 +270,9 @@ data; its split of the month is not known. `adf-characters` has no lexicon, and 
 frequent words of the training text are in the lexicon, so a model relies on it more than new text
 allows. Rates of ADF and SGD were chosen after ten passes; that of MADF is found on a sample. The
 published figure of L-BFGS is that of CRF++, whose default is a σ of 1: `lbfgs-crf++`; `lbfgs` has
-the σ that is best on held-out sentences. It needs hundreds of iterations: after 80 its F is 87,
-after 160 it is above all online methods.""",
+the σ that is best on held-out sentences (F 85.55, 86.24 and 86.49 for σ 1, 2 and 5, trained on a
+fifth of the sentences). With that σ it needs more than 400 iterations: F was 87.0 after 80, 92.3
+after 160, 93.2 after 400.""",
             charts=(
                 ("scores", ("adf", "madf", "sgd", "lbfgs")),
                 ("scores", ("adf", "dca", "pa", "averaged-perceptron", "adf-characters")),
@@ -277,5 +280,5 @@ after 160 it is above all online methods.""",
             column=(HE_WANG, "NER PD(e)"),
         ),
     ),
-    minutes=6,
+    minutes=20,
 )

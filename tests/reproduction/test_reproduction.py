@@ -300,6 +300,13 @@ def test_settings_are_chosen_on_training_data(tmp_path):
     assert page.index("rate 0.1 ") < page.index("rate 0.0001 ")
 
 
+def test_only_online_algorithms_make_fewer_passes_when_settings_are_chosen():
+    """A batch algorithm is compared where it converged."""
+    passes = {"passes": 500}
+    found = [runner._tuned(Row(name, passes), {})["passes"] for name in ("adf", "a=lbfgs", "owlqn")]
+    assert found == [runner.MOST_PASSES, 500, 500]
+
+
 # ---- the command -------------------------------------------------------------------------------
 
 
@@ -325,7 +332,7 @@ def test_the_command(program, corpora, tmp_path):
         "pictures",
     }
     assert json.loads((folder / "figures" / "base-np.json").read_text())["quick"]
-    assert "base-np: 1/5  adf, seed 1:" in done.err
+    assert "base-np: 1/6  adf, seed 1:" in done.err
     (folder / "index.md").unlink()
     again = program("base-np", "--quick", "--resume", "--data", corpora)
     assert "adf" not in again.err
