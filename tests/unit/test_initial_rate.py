@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -120,6 +121,17 @@ def test_rates_that_the_prior_forbids_are_passed_over(monkeypatch):
     chosen = algorithm("sgd")
     rate = find_rate(problem.dataset, chosen, chosen.values({"rate": "auto", "sigma": 0.3}))
     assert rate / (4 * 0.3**2) < 0.5
+
+
+def test_the_search_leaves_rates_behind_with_which_training_diverges():
+    """Values of a million: at a rate of 0.1 the scores are beyond float32 after a few updates."""
+    data = random_problem(8, 3, n_sentences=120).dataset
+    values = np.full(len(data.encoded.predicates), 1e20, np.float32)
+    large = replace(data, encoded=replace(data.encoded, values=values))
+    chosen = algorithm("sgd")
+    given = chosen.values({"rate": 0.1, "sigma": math.inf})
+    assert progressive_loss(large, chosen, given) == math.inf
+    assert find_rate(large, chosen, given) < 0.001
 
 
 def test_the_search_starts_from_given_weights():

@@ -26,6 +26,7 @@ SAMPLE = 2000  # sentences
 FEWEST = 100  # sentences; with fewer, their losses say little
 FACTOR = 2.0
 SMALLEST, LARGEST = 1e-6, 1e3
+DIVERGED = 1e200  # more than any loss
 DIGITS = 2  # significant ones of the result
 
 
@@ -59,12 +60,11 @@ def find_rate(
     def loss(step: int) -> float:
         if step not in losses:
             rate = first * FACTOR**step
-            allowed = SMALLEST < rate < LARGEST
-            losses[step] = (
-                progressive_loss(sample, algorithm, {**parameters, "rate": rate}, start)
-                if allowed
-                else math.inf
-            )
+            if not SMALLEST < rate < LARGEST:
+                return math.inf
+            value = progressive_loss(sample, algorithm, {**parameters, "rate": rate}, start)
+            # Where training diverges, a lower rate is better.
+            losses[step] = value if value < math.inf else DIVERGED * rate
         return losses[step]
 
     best = 0

@@ -175,12 +175,14 @@ class _Run:
         if resume is not None and not self.algorithm.online:
             raise ParameterError(f"{self.algorithm.name} keeps no state for a checkpoint")
         self.passes = settings.passes or self.algorithm.passes
+        self.callbacks = [*job.callbacks, *settings.rules(scored=job.scorer is not None)]
         values = settings.values()
         if values.get("rate") == AUTO:
             values["rate"] = find_rate(
                 self.examples, self.algorithm, values, settings.seed, job.start
             )
-        self.callbacks = [*job.callbacks, *settings.rules(scored=job.scorer is not None)]
+            for callback in self.callbacks:
+                callback.on_note(f"learning rate {values['rate']:g} (auto)")
         self.result = Result(self.algorithm.name, np.empty(0, np.float32), values, settings.seed)
         self.best_weights: Weights | None = None
 
