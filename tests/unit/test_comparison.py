@@ -195,12 +195,12 @@ def test_ctrl_c_keeps_what_was_finished(at, finished):
         assert "left out: " in markdown_report(found)
 
 
-def test_ctrl_c_in_calibration(monkeypatch):
+def test_ctrl_c_while_a_rate_is_found(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("adaptag.training.job.find_rate", interrupted)
-    found = run(parameters={"sgd": {"rate": "auto"}})
+    found = run(parameters={"adf": {"rate": 0.1}, "sgd": {"rate": "auto"}})
     assert [entry.name for entry in found.entries] == ["adf"]
 
 

@@ -118,6 +118,7 @@ def trainer_of(name, problem, threads=1, **given):
 def oracle(name, problem, passes, delay=None, **given):
     """The updates, one after the other; documents in threads are trained on with a delay."""
     values = algorithm(name).values_without_sample(accepted(name, given))
+    del values["dropout"]  # it changes the data, not the updates
     if delay is not None:
         values["delay"] = delay
     return list(ORACLES[name](problem, passes, **values))
