@@ -46,8 +46,9 @@ def test_train_writes_a_model_and_says_what_it_does(cli):
     assert (done.code, done.out) == (0, "")
     said = done.err.splitlines()
     assert said[0].startswith("3 sentences, 7 tokens, 4 labels, ")
-    assert [line.split()[:2] for line in said[1:4]] == [["pass", str(k)] for k in (1, 2, 3)]
-    assert re.fullmatch(r"m: 0\.\d MB, \d+\.\d\d s in all", said[4])
+    assert said[1] == "learning rate 0.1 (auto)"
+    assert [line.split()[:2] for line in said[2:5]] == [["pass", str(k)] for k in (1, 2, 3)]
+    assert re.fullmatch(r"m: 0\.\d MB, \d+\.\d\d s in all", said[5])
     expected = adaptag.train("train.txt", passes=3)
     assert Path("m").read_bytes() == expected.to_bytes()
 
@@ -83,11 +84,12 @@ def test_dev_data_chooses_the_pass(cli):
 def test_the_log_has_start_passes_and_end(cli):
     assert cli("train", "train.txt", "-m", "m", "--passes", 2, "--log", "log").code == 0
     events = [json.loads(line) for line in Path("log").read_text().splitlines()]
-    assert [e["event"] for e in events] == ["start", "pass", "pass", "end"]
+    assert [e["event"] for e in events] == ["start", "note", "pass", "pass", "end"]
     assert events[0] == {"event": "start", "passes": 2, "sentences": 3}
-    assert [e["pass"] for e in events[1:3]] == [1, 2]
-    assert events[2]["loss"] < events[1]["loss"]
-    assert (events[3]["model"], events[3]["stopped"], events[3]["best_pass"]) == ("m", "passes", 2)
+    assert events[1] == {"event": "note", "text": "learning rate 0.1 (auto)"}
+    assert [e["pass"] for e in events[2:4]] == [1, 2]
+    assert events[3]["loss"] < events[2]["loss"]
+    assert (events[4]["model"], events[4]["stopped"], events[4]["best_pass"]) == ("m", "passes", 2)
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def test_the_choice_is_said_and_logged(cli):
     assert re.search(
         rf"^label scheme: {chosen} \(iob2 [\d.]+, bioes [\d.]+\)$", done.err, re.MULTILINE
     )
-    assert Path("log").read_text().count('"event": "note"') == 2
+    assert Path("log").read_text().count('"event": "note"') == 3
     done = cli("train", "train.txt", "-m", "n", "--scheme", "auto", "--passes", 4)
     assert adaptag.Model.load("n").weights.tobytes() == adaptag.Model.load("m").weights.tobytes()
 

@@ -44,8 +44,9 @@ def test_train_writes_a_model_and_says_what_it_does(cli):
     assert (done.code, done.out) == (0, "")
     said = done.err.splitlines()
     assert said[0].startswith("8 sentences, 34 words, 59 characters, read in ")
-    assert [line.split()[:2] for line in said[1:3]] == [["pass", "1"], ["pass", "2"]]
-    assert re.fullmatch(r"m: 16 words, 282 features, 0\.\d MB, \d+\.\d\d s in all", said[3])
+    assert said[1] == "learning rate 0.1 (auto)"
+    assert [line.split()[:2] for line in said[2:4]] == [["pass", "1"], ["pass", "2"]]
+    assert re.fullmatch(r"m: 16 words, 282 features, 0\.\d MB, \d+\.\d\d s in all", said[4])
     assert Path("m").read_bytes() == Segmenter.train("train.txt", passes=2).to_bytes()
 
 

@@ -181,8 +181,6 @@ class _Run:
             values["rate"] = find_rate(
                 self.examples, self.algorithm, values, settings.seed, job.start
             )
-            for callback in self.callbacks:
-                callback.on_note(f"learning rate {values['rate']:g} (auto)")
         self.result = Result(self.algorithm.name, np.empty(0, np.float32), values, settings.seed)
         self.best_weights: Weights | None = None
 
@@ -210,6 +208,8 @@ class _Run:
         finished = self._finished_part(trainer, done)
         for callback in self.callbacks:
             callback.on_start(self.passes, len(self.examples))
+            if self.settings.values().get("rate") == AUTO:
+                callback.on_note(f"learning rate {self.result.parameters['rate']:g} (auto)")
         try:
             for number, order in enumerate(self._orders(trainer, done), 1):
                 remaining, finished = order[finished:], 0
