@@ -353,6 +353,7 @@ def test_provenance():
             "window": 4.0,
             "batch": 1.0,
             "dropout": 0.0,
+            "orders": 1.0,
         },
         "seed": 5,
         "feature_settings": {**FeatureSettings().record(), "template": TEMPLATE},

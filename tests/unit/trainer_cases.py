@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from adaptag.training.algorithms import algorithm, algorithms
+from adaptag.training.algorithms import DATA_PARAMETERS, algorithm, algorithms
 from adaptag.training.online import Trainer
 from tests.reference.crf import best_path, scores
 from tests.reference.data import KINDS, Problem, random_problem
@@ -118,7 +118,8 @@ def trainer_of(name, problem, threads=1, **given):
 def oracle(name, problem, passes, delay=None, **given):
     """The updates, one after the other; documents in threads are trained on with a delay."""
     values = algorithm(name).values_without_sample(accepted(name, given))
-    del values["dropout"]  # it changes the data, not the updates
+    for parameter in DATA_PARAMETERS:  # they change the data, not the updates
+        del values[parameter.name]
     if delay is not None:
         values["delay"] = delay
     return list(ORACLES[name](problem, passes, **values))

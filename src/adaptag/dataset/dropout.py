@@ -40,12 +40,12 @@ class Dropout:
         self.droppable = node + both  # predicates; the others are those of transitions alone
         self.n_weights = core.Layout(len(examples.label_names), node, both, 0).n_weights
 
-    def in_pass(self, number: int, seed: int) -> Examples:
-        """The data of a pass; the same number and seed leave out the same features."""
+    def in_pass(self, number: int, seed: int, order: int = 0) -> Examples:
+        """The data of a pass in one of several orders; the same numbers leave out the same."""
         if not self.probability:
             return self.examples
         e = self.examples.encoded
-        rng = np.random.default_rng([seed, number])
+        rng = np.random.default_rng([seed, number, order] if order else [seed, number])
         kept = rng.random(len(e.predicates), np.float32) >= self.probability
         kept |= e.predicates >= self.droppable
         before = np.concatenate([[0], np.cumsum(kept)])

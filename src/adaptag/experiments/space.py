@@ -61,6 +61,7 @@ SEARCHES = {
     "beta": SearchValues((0.4, 0.6, 0.8), on_request=True),
     WINDOW: SearchValues(("n/20", "n/10", "n/5"), on_request=True),
     "dropout": SearchValues((0.0, 0.1, 0.2), on_request=True),
+    "orders": SearchValues((1, 4), on_request=True),
 }
 
 

@@ -15,7 +15,7 @@ from adaptag.errors import ParameterError, unknown
 from adaptag.settings import AUTO, Parameter
 from adaptag.training.declarations import Algorithm
 
-__all__ = ["DROPOUT", "algorithm", "algorithms"]
+__all__ = ["DATA_PARAMETERS", "algorithm", "algorithms"]
 
 SIGMA = "standard deviation of the Gaussian prior; inf means no prior"
 MEMORY = Parameter(
@@ -27,11 +27,20 @@ TOLERANCE = Parameter(
     "[0, 1)",
     "stop when the relative decrease of the objective per pass is less than this",
 )
-DROPOUT = Parameter(
-    "dropout",
-    0.0,
-    "[0, 1)",
-    "probability with which a feature of a token is left out in a pass",
+# Parameters of all online algorithms that the core does not see: the training job acts on them.
+DATA_PARAMETERS = (
+    Parameter(
+        "dropout",
+        0.0,
+        "[0, 1)",
+        "probability with which a feature of a token is left out in a pass",
+    ),
+    Parameter(
+        "orders",
+        1.0,
+        "integer [1, 1000]",
+        "number of random orders of the sentences to train in; their weights are averaged",
+    ),
 )
 LBFGS = Algorithm(
     "lbfgs",
@@ -86,7 +95,7 @@ def _from_core(declared: dict[str, Any]) -> Algorithm:
         declared["objective"],
         declared["advice"],
         declared["passes"],
-        (*parameters, DROPOUT),
+        (*parameters, *DATA_PARAMETERS),
         row_state=tuple(declared["row_state"]),
         run_state=tuple(declared["run_state"]),
         per_weight_state=declared["per_weight_state"],

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from adaptag.dataset.encoded import Examples
     from adaptag.settings import Value
     from adaptag.storage.files import PathLike
-    from adaptag.training.online import Trainer
+    from adaptag.training.orders import OrderedTraining
 
 __all__ = ["Checkpoint", "checksum"]
 
@@ -69,8 +69,8 @@ class Checkpoint:
             return None
         return self.history[self.best - 1].dev_metric
 
-    def restore(self, trainer: Trainer, dataset: Examples) -> None:
-        """Put the state into a new trainer on the same data."""
+    def restore(self, trainer: OrderedTraining, dataset: Examples) -> None:
+        """Put the state into a new training on the same data."""
         if checksum(dataset) != self.data:
             raise ParameterError(
                 "the checkpoint belongs to other training data, or to another template or cutoff; "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import itertools
 import math
 import time
 from dataclasses import dataclass, field
@@ -11,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_check
 import numpy as np
 
 from adaptag.corpus.settings import AS_IS
-from adaptag.dataset.dropout import Dropout
 from adaptag.errors import ParameterError
 from adaptag.settings import AUTO
 from adaptag.training.arrays import aligned_zeros
@@ -20,12 +20,13 @@ from adaptag.training.callbacks import Callback, PassReport, comparable
 from adaptag.training.checkpoint import Checkpoint, checksum
 from adaptag.training.initial_rate import find_rate
 from adaptag.training.interrupts import Interrupts
-from adaptag.training.online import Trainer, divergence
+from adaptag.training.online import divergence
+from adaptag.training.orders import OrderedTraining
 from adaptag.training.settings import TrainingSettings
 from adaptag.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -186,24 +187,20 @@ class _Run:
 
     def online(self) -> None:
         """Train with an online algorithm."""
-        trainer = Trainer(
+        trainer = OrderedTraining(
             self.examples,
             self.algorithm,
             self.result.parameters,
-            **self.settings.online_threads,
+            self.result.seed,
+            threads=self.settings.threads,
+            lock_free=self.settings.lock_free,
         )
-        dropout = Dropout(self.examples, float(self.result.parameters["dropout"]))
         resume = self.job.resume
         if resume is not None:
             resume.restore(trainer, self.examples)
             self._take_history(resume)
         elif self.job.start is not None:
-            trainer.weights[:] = self.job.start
-            dropout.scale(trainer.weights, inverse=True)
-
-        def weights() -> Weights:
-            return dropout.scale(trainer.current_weights())
-
+            trainer.start_from(self.job.start)
         done = len(self.result.history)
         finished = self._finished_part(trainer, done)
         for callback in self.callbacks:
@@ -211,21 +208,21 @@ class _Run:
             if self.settings.values().get("rate") == AUTO:
                 callback.on_note(f"learning rate {self.result.parameters['rate']:g} (auto)")
         try:
-            for number, order in enumerate(self._orders(trainer, done), 1):
-                remaining, finished = order[finished:], 0
-                if dropout.probability:
-                    trainer.use(dropout.in_pass(done + number, self.result.seed))
+            orders = itertools.islice(trainer.orders(done + self.passes), done, None)
+            for number, order in enumerate(orders, 1):
+                remaining, finished = order[:, finished:], 0
+                trainer.begin_pass(done + number)
                 loss, correct, tokens, seconds = self._pass(trainer, remaining)
                 # Nothing is left of a pass that was interrupted while it was scored.
-                mean, share = loss / max(1, len(remaining)), 100 * correct / max(1, tokens)
+                mean, share = loss / max(1, remaining.shape[1]), 100 * correct / max(1, tokens)
                 report = PassReport(done + number, seconds, mean, share)
-                if self.report(report, weights):
+                if self.report(report, trainer.current_weights):
                     self.result.stopped = "callback"
                     break
                 self.interrupts.check()
         except KeyboardInterrupt:
             self._interrupted()
-        self.finish(weights())
+        self.finish(trainer.current_weights())
         self.result.make_checkpoint = lambda: Checkpoint(
             self.algorithm.name,
             self.result.parameters,
@@ -250,20 +247,11 @@ class _Run:
         if metric is not None and resume.best_metric == metric:
             self.best_weights, self.result.best = resume.best_weights, resume.best
 
-    def _orders(self, trainer: Trainer, done: int) -> Iterator[NDArray[np.uint32]]:
-        """Shuffle the sentences anew for each pass; those that were made before are skipped."""
-        rng = np.random.default_rng(self.result.seed)
-        lengths = np.diff(self.examples.encoded.sentences)
-        for number in range(done + self.passes):
-            order = rng.permutation(len(self.examples)).astype(np.uint32)
-            if number >= done:
-                yield trainer.arrange(order[lengths[order] > 0], lengths)
-
-    def _finished_part(self, trainer: Trainer, done: int) -> int:
+    def _finished_part(self, trainer: OrderedTraining, done: int) -> int:
         """How many sentences of the current pass an interrupted run has finished."""
         batch = trainer.batch
         in_a_pass = int(np.count_nonzero(np.diff(self.examples.encoded.sentences)))
-        return batch * (int(trainer.run_state["step"][0]) - done * -(-in_a_pass // batch))
+        return batch * (trainer.steps - done * -(-in_a_pass // batch))
 
     def batch(self) -> None:
         """Train with a batch algorithm: a pass is an iteration of the optimiser."""
@@ -302,21 +290,22 @@ class _Run:
         self.finish(weights)
 
     def _pass(
-        self, trainer: Trainer, order: NDArray[np.uint32]
+        self, trainer: OrderedTraining, orders: NDArray[np.uint32]
     ) -> tuple[float, float, float, float]:
         """Train on all sentences: sums of loss, correct labels and tokens, and the seconds."""
         size = max(1, SLICE_TOKENS * len(self.examples) // max(1, self.examples.n_tokens))
         batch = trainer.batch
         step = -(-size // batch) * batch
         totals, seconds = np.zeros(3), 0.0
-        for first in range(0, len(order), step):
-            part = order[first : first + step]
+        n = orders.shape[1]
+        for first in range(0, n, step):
+            part = orders[:, first : first + step]
             begin = time.perf_counter()
             totals += trainer.run(part)
             seconds += time.perf_counter() - begin
             for callback in self.callbacks:
-                callback.on_progress(len(part))
-            if first + step < len(order):
+                callback.on_progress(part.shape[1])
+            if first + step < n:
                 self.interrupts.check()
         loss, correct, tokens = (float(total) for total in totals)
         return loss, correct, tokens, seconds

@@ -9,7 +9,7 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.errors import DivergenceError, ModelError, ParameterError
-from adaptag.training.algorithms import DROPOUT
+from adaptag.training.algorithms import DATA_PARAMETERS
 from adaptag.training.arrays import aligned_zeros
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ class Trainer:
         Args:
             dataset: The training data, or the first part of it.
             algorithm: The algorithm.
-            parameters: The parameters that differ from their defaults. Dropout is not done here:
-                ``use`` gives the data of each pass.
+            parameters: The parameters that differ from their defaults. Those of
+                ``DATA_PARAMETERS`` are not for it: see ``OrderedTraining``.
             pass_size: The number of sentences in a pass, for regularisation and schedules; by
                 default that of the dataset.
             threads: The number of threads. The same number gives the same bits.
@@ -67,10 +67,13 @@ class Trainer:
                 differ.
         """
         layout = dataset.layout
-        if pass_size is not None and parameters.get(DROPOUT.name):
-            raise ParameterError(
-                f"dropout is {parameters[DROPOUT.name]}; allowed: 0, where data comes in parts"
-            )
+        for parameter in DATA_PARAMETERS:
+            value = parameters.get(parameter.name, parameter.default)
+            if pass_size is not None and value != parameter.default:
+                raise ParameterError(
+                    f"{parameter.name} is {value:g}; allowed: {parameter.default:g}, where data "
+                    "comes in parts"
+                )
         self.algorithm = algorithm.name
         self.parameters = algorithm.values_without_sample(parameters)
         self.weights = aligned_zeros(layout.n_weights)
@@ -85,7 +88,11 @@ class Trainer:
                 algorithm.name,
                 layout,
                 self._data,
-                [p.number(self.parameters[p.name]) for p in algorithm.parameters if p != DROPOUT],
+                [
+                    p.number(self.parameters[p.name])
+                    for p in algorithm.parameters
+                    if p not in DATA_PARAMETERS
+                ],
                 self.weights,
                 self.per_weight_state.get(algorithm.per_weight_state, np.empty(0, np.float32)),
                 _bytes(self.row_state),

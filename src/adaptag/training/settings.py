@@ -107,9 +107,14 @@ class AlgorithmSettings(Settings):
         return self
 
     @property
+    def lock_free(self) -> bool:
+        """Whether all threads update the same weights at the same time."""
+        return self.parallel == "lock-free"
+
+    @property
     def online_threads(self) -> dict[str, Any]:
         """What a ``Trainer`` needs to know about threads, by name."""
-        return {"threads": self.threads or 1, "lock_free": self.parallel == "lock-free"}
+        return {"threads": self.threads or 1, "lock_free": self.lock_free}
 
     @property
     def chosen(self) -> Algorithm:
