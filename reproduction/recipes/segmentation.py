@@ -347,7 +347,8 @@ chosen for chunking.""",
             ),
             text="""\
 Half of the paper's passes. The strengths of PA and DCA are the paper's; the rates of SGD and MADF
-are found on a sample of the data, as in the paper.""",
+are found on a sample of the data, by the loss of sentences before they are learned; the paper takes
+the best objective after a pass over a sample.""",
             column=(HE_WANG, "CWS PKU"),
         ),
         Study(
