@@ -77,7 +77,7 @@ class AlgorithmSettings(Settings):
         None,
         "Number of threads.",
         "integer [1, 4096]",
-        default_text="1 for online algorithms; one per core for several orders and for batch algorithms",
+        default_text="1 for online algorithms in one order, else one per core",
     )
     parallel: str = setting(
         "deterministic",
