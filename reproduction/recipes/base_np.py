@@ -180,9 +180,8 @@ those that occur twice; *edge-cutoff-5*: edge weights only for those that occur 
 and *iob1*: other label schemes, *bioes-cutoff-2* with both. On held-out sentences the F of these
 rows is 94.66, 94.69, 94.80, 94.79, 94.91, 94.94 and 94.35 (means of 3 seeds after 15 or 20 passes).
 Also tried there: features that occur three or five times (94.73, 94.63), IOE2 labels (94.77), parts
-of speech two positions away (94.70). In trials no reading reached the published 94.52: the likely
-one was about a tenth below, and the one that is best on held-out sentences, `bioes-cutoff-2`, was
-the nearest, with 94.48.""",
+of speech two positions away (94.70). No reading reaches the published 94.52: the likely one is a
+tenth below, and the one that is best on held-out sentences, `bioes-cutoff-2`, is the nearest.""",
             charts=(),
         ),
         Study(

@@ -197,9 +197,9 @@ and ends of the word (preset `bio-ner`). The score is the F of entities.""",
             seeds=3,
             text="""\
 Every feature has edge weights. L-BFGS takes six steps of memory, as in the paper, has the σ of ADF
-and SGD, and ends by its own rule; the paper has a σ of 5, as [below](#l-bfgs-with-the-papers-prior),
-and reports 400 iterations. ADF with half
-the rate, 0.005, is lower on held-out sentences (F 74.26, 74.45 with 0.01).
+and SGD, and ends by its own rule; the paper has a σ of 5, which is measured
+[below](#l-bfgs-with-the-papers-prior), and reports 400 iterations. ADF with half the rate, 0.005,
+is lower on held-out sentences (F 74.26, 74.45 with 0.01).
 Sun et al. have their parts of speech from the GENIA tagger, which was made on the very abstracts;
 our features have the spelling of the word in addition to orthography, which may be why all methods
 are above their figures.""",
