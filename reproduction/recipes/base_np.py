@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from adaptag import api
 from adaptag.corpus.columns import ColumnCorpus
-from adaptag.corpus.schemes import LabelConversion
 from adaptag.dataset.encoded import Dataset
 from adaptag.experiments.tasks import tagging_problem
 from adaptag.features.template import Template
@@ -76,13 +73,10 @@ def noun_phrases(path: Path) -> Sentences:
 
 def in_scheme(sentences: Sentences, scheme: str) -> Sentences:
     """The sentences with their labels written in another scheme."""
-    conversion = LabelConversion.of(("B-NP", "I-NP", "O"), scheme)
-    labels = [conversion.labels.index(row[2]) for sentence in sentences for row in sentence]
-    offsets = np.cumsum([0, *map(len, sentences)])
-    written = iter(conversion.apply(np.array(labels), offsets).tolist())
+    labels = api.convert_labels([[row[2] for row in sentence] for sentence in sentences], scheme)
     return Sentences(
-        [(word, pos, conversion.outputs[next(written)]) for word, pos, _ in sentence]
-        for sentence in sentences
+        [(word, pos, label) for (word, pos, _), label in zip(sentence, written, strict=True)]
+        for sentence, written in zip(sentences, labels, strict=True)
     )
 
 

@@ -277,7 +277,7 @@ reviews of the other folds; `lbfgs-paper` has the paper's σ.""",
 Rate and σ are the paper's. *Five folds*: all reviews are tested, as above. *Fifth 5 of each file*:
 the first 800 reviews of each domain and class train, the last 200 test. With counts as they are,
 that reading gives the published figure of L-BFGS exactly and that of ADF but for one review of
-1,600; SGD stays a point below. Other fifths of the files give up to two points less or one more:
+1,600; SGD stays a point below. Other fifths of the files give up to three points less or one more:
 the published level is within what the choice of 1,600 test reviews changes. One classifier for each
 domain, whose features are fewer than the paper's, is lower by half a point or more.""",
         ),
