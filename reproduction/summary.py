@@ -60,8 +60,7 @@ TIMES = """\
 The first table has the seconds to the end of training. *Seconds to the score of L-BFGS*: the time
 ADF takes to the first pass whose score is no lower than the final score of L-BFGS; –: there is no
 such pass. *Times faster than published*: the published seconds per pass of ADF divided by ours; the
-machines are ten years apart. Other programs ran while biomedical named entities were measured:
-those times, and how much faster ADF is than L-BFGS there, are up to twice too large."""
+machines are ten years apart."""
 
 ABOUT_DEFAULTS = """\
 ADF with settings chosen on training data, for each task, and with the defaults: 15 passes, a rate
