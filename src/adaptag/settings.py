@@ -29,7 +29,7 @@ __all__ = [
     "AUTO",
     "Parameter",
     "Settings",
-    "positional",
+    "redeclared",
     "setting",
     "split_options",
     "with_options",
@@ -155,10 +155,21 @@ def setting(default: Any, help: str, bounds: str = "", **details: Any) -> Any:  
     return field(default=default, metadata={DECLARATION: declaration})
 
 
-def positional(group: type[Settings], name: str, **changes: Any) -> Any:
-    """Declare a field again, with changes to its declaration, as one that may be positional."""
+def redeclared(
+    group: type[Settings], name: str, *, positional: bool = False, **changes: Any
+) -> Any:
+    """Declare a field of a group again, with changes to its declaration.
+
+    Args:
+        group: The group that declares it.
+        name: Its name.
+        positional: Whether it may be a positional argument.
+        **changes: What differs, by the names of ``Parameter``.
+    """
     declaration = dataclasses.replace(group.declared()[name], name="", **changes)
-    return field(default=declaration.default, metadata={DECLARATION: declaration}, kw_only=False)
+    return field(
+        default=declaration.default, metadata={DECLARATION: declaration}, kw_only=not positional
+    )
 
 
 @dataclass(kw_only=True)

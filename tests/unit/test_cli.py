@@ -232,7 +232,8 @@ def test_inspect(cli, saved):
     assert "Strongest features" in done.out
     assert "Transitions (B)" in done.out
     weights = model.node_weights()
-    assert model.index.name(int(weights[:, 0].argmax())) in done.out
+    assert f"+{weights.max():.2f}" in done.out
+    assert "B-NP → E-NP" in done.out  # it is trained with bioes
 
 
 @pytest.mark.parametrize("template", ["B", "U:%x[0,0]", "*:%x[0,0]", "Ux\n*y\nBz"])

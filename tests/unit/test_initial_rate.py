@@ -73,6 +73,19 @@ def test_no_rate_nearby_is_better(name, monkeypatch):
     assert rate == float(f"{rate:.2g}")
 
 
+def test_the_rate_of_adf_falls_with_the_sentences_for_each_one_of_the_sample(monkeypatch):
+    data = random_problem(2, 4, n_sentences=640, max_length=5).dataset
+    monkeypatch.setattr(initial_rate, "SAMPLE", 10)
+    for name, share in (("adf", 0.5), ("madf", 1)):  # 64^(-1/6)
+        chosen = algorithm(name)
+        values = chosen.values({"rate": "auto"})
+        rate = find_rate(data, chosen, values)
+        monkeypatch.setattr(initial_rate, "DECAY", {})
+        assert rate == pytest.approx(share * find_rate(data, chosen, values), rel=0.05)
+        monkeypatch.undo()
+        monkeypatch.setattr(initial_rate, "SAMPLE", 10)
+
+
 def test_the_least_value_of_a_parabola():
     for least in (-0.4, 0.0, 0.3):
         values = [3 * (x - least) ** 2 + 7 for x in (-1, 0, 1)]

@@ -21,7 +21,7 @@ NEW = [("old", "J"), ("dogs", "N"), ("in", "I"), ("Paris", "R")]
 
 @pytest.fixture(scope="module")
 def model():
-    return adaptag.train(SENTENCES, LABELS, passes=4)
+    return adaptag.train(SENTENCES, LABELS, passes=4, scheme="as-is")
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +164,7 @@ def test_constraints_that_nothing_satisfies_are_an_error(model, method, constrai
 
 @pytest.mark.parametrize("method", ["tag", "marginals", "segments"])
 def test_a_scheme_that_a_sentence_cannot_meet_is_an_error(method):
-    model = adaptag.train([["a", "b"]], [["B-X", "E-X"]], passes=1)
+    model = adaptag.train([["a", "b"]], [["B-X", "E-X"]], passes=1, scheme="as-is")
     with pytest.raises(AdaptagError, match="no label sequence"):
         getattr(model, method)(["a"], legal="bioes")
 

@@ -165,7 +165,8 @@ def test_another_scheme_can_be_asked_for(scheme, output):
 
 def test_training_is_that_of_converted_labels():
     trained = model("bioes")
-    converted = adaptag.train(SENTENCES, labels_in("bioes"), legal="bioes", passes=3)
+    labels = labels_in("bioes")
+    converted = adaptag.train(SENTENCES, labels, scheme="as-is", legal="bioes", passes=3)
     losses = [[p["loss"] for p in m.provenance["passes"]] for m in (trained, converted)]
     assert losses[0] == pytest.approx(losses[1], rel=1e-5)
     # The order of labels differs, and the B-ORG of no chunk is not trained.
@@ -179,9 +180,39 @@ def test_slips_are_read_as_conlleval_reads_them():
     sentences, labels = SENTENCES * 30, labels_in("iob2") * 30
     labels[0] = ["I-LOC" if x == "B-LOC" else x for x in labels[0]]
     with pytest.raises(CorpusError, match="sentence 1"):
-        adaptag.train(sentences, labels, legal="auto", passes=1)
+        adaptag.train(sentences, labels, scheme="as-is", legal="auto", passes=1)
     trained = adaptag.train(sentences, labels, scheme="iob2", passes=5)
     assert trained.tag_all(SENTENCES) == labels_in("iob2")
+
+
+@pytest.mark.parametrize(
+    ("options", "scheme"),
+    [
+        ({}, "bioes"),
+        ({"scheme": "as-is"}, None),
+        ({"rich_edges": True}, None),
+        ({"template": "U:%x[0,0]\nB:%x[0,0]"}, None),
+        ({"template": "U:%x[0,0]\nB"}, "bioes"),
+        ({"hash_bits": 8}, "bioes"),
+        ({"legal": [("O", "O"), (None, "O"), ("O", None)]}, None),
+    ],
+)
+def test_by_default_chunks_are_trained_with_bioes_where_that_costs_little(options, scheme):
+    labels = [["O"] * len(s) for s in SENTENCES] if "legal" in options else labels_in("iob2")
+    trained = adaptag.train(SENTENCES, labels, passes=1, **options)
+    assert trained.training_scheme == scheme
+    assert set(trained.labels) <= {"O", "B-LOC", "I-LOC", "B-ORG", "I-ORG"}
+
+
+def test_by_default_many_types_labels_of_no_scheme_and_unknown_ones_stay_as_they_are():
+    def scheme(labels):
+        return adaptag.train([["a", "b"]] * len(labels), labels, passes=1).training_scheme
+
+    types = [["B-" + kind, "I-" + kind] for kind in "UVWXYZ"]
+    assert scheme(types[:5]) == "bioes"
+    assert scheme(types) is None
+    assert scheme([["B-X", None], ["O", "O"]]) is None
+    assert scheme([["B-X", "E-X"], ["B-X", "O"]]) is None  # a chunk of one token that is no S
 
 
 def test_labels_that_mark_no_chunks_stay_as_they_are():

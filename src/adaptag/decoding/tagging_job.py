@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptag.corpus.chunks import LabelScheme
+from adaptag.corpus.chunks import ChunkScheme, LabelScheme
 from adaptag.corpus.data import corpus_of
 from adaptag.corpus.labels import NO_LABEL
 from adaptag.corpus.schemes import TrainingLabels, followed_scheme
@@ -21,6 +21,7 @@ from adaptag.evaluation import metric_of
 from adaptag.model.remapping import remap_weights
 from adaptag.settings import AUTO
 from adaptag.training.job import TrainingJob
+from adaptag.training.settings import MOST_TYPES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -75,7 +76,9 @@ def tagging_job(
         "tokens": dataset.n_tokens,
         "feature_settings": dict(dataset.features),
     }
-    if settings.scheme == AUTO:
+    if settings.scheme is None:
+        settings = replace(settings, scheme=_default_scheme(dataset, settings, start))
+    elif settings.scheme == AUTO:
         scheme = AS_IS
         if start is None:
             scheme, scores = _choose_scheme(dataset, settings, callbacks)
@@ -198,6 +201,24 @@ def _grown_transitions(start: Model, names: Sequence[str]) -> NDArray[np.uint8] 
     return start.legal
 
 
+def _default_scheme(dataset: Dataset, settings: TaggingSettings, start: Model | None) -> str:
+    """Where it costs little, bioes: few types of chunks, and no features with edge weights."""
+    if start is not None or _scheme_of(dataset, settings) is None:
+        return AS_IS
+    few = len(ChunkScheme(dataset.label_names).types) <= MOST_TYPES
+    return BEST if few and not dataset.index.template.has_rich_edges else AS_IS
+
+
+def _scheme_of(dataset: Dataset, settings: TaggingSettings) -> str | None:
+    """The scheme of labels that can be converted.
+
+    None where they follow no scheme, are not all known, or pairs of them are ruled out.
+    """
+    if not isinstance(settings.legal, str | None) or (dataset.labels == NO_LABEL).any():
+        return None
+    return followed_scheme(dataset.label_names, dataset.labels, dataset.encoded.sentences)
+
+
 def _choose_scheme(
     dataset: Dataset, settings: TaggingSettings, callbacks: Sequence[Callback]
 ) -> tuple[str, dict[str, float]]:
@@ -208,10 +229,8 @@ def _choose_scheme(
     Returns:
         The scheme, and the score of each; no score where there is no choice.
     """
-    own = followed_scheme(dataset.label_names, dataset.labels, dataset.encoded.sentences)
-    n = len(dataset)
-    pairs = not isinstance(settings.legal, str | None)
-    if own is None or pairs or n < HELD_OUT or (dataset.labels == NO_LABEL).any():
+    own, n = _scheme_of(dataset, settings), len(dataset)
+    if own is None or n < HELD_OUT:
         return AS_IS, {}
     if own == BEST:
         return own, {}

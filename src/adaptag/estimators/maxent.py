@@ -25,7 +25,7 @@ from adaptag.dataset.matrix import matrix_examples, merge_equal
 from adaptag.decoding.temperature import fit_temperature
 from adaptag.errors import ParameterError
 from adaptag.estimators.parameters import EstimatorSettings
-from adaptag.settings import positional
+from adaptag.settings import redeclared
 from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.job import TrainingJob
 from adaptag.training.online import PASS_SIZE, Trainer
@@ -68,7 +68,7 @@ class MaxEntClassifier(ClassifierMixin, BaseEstimator, EstimatorSettings):  # ty
             ``calibrate`` is set, which needs ``early_stopping``.
     """
 
-    algorithm: str = positional(EstimatorSettings, "algorithm", default="lbfgs")
+    algorithm: str = redeclared(EstimatorSettings, "algorithm", positional=True, default="lbfgs")
     fit_intercept: bool = True
     class_weight: Mapping[Any, float] | str | None = None
     early_stopping: bool = False

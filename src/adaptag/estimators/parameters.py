@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from adaptag.settings import positional, setting
+from adaptag.settings import redeclared, setting
 from adaptag.training.settings import AlgorithmSettings, TrainingSettings
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class EstimatorSettings(AlgorithmSettings):
     default of the algorithm.
     """
 
-    algorithm: str = positional(AlgorithmSettings, "algorithm")
+    algorithm: str = redeclared(AlgorithmSettings, "algorithm", positional=True)
     random_state: Any = setting(None, "Seed of the order of samples, or a NumPy random state.")
     rate: Value | None = setting(None, "Learning rate, or auto.", default_text=DEFAULT)
     sigma: float | None = setting(

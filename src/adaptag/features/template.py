@@ -142,6 +142,13 @@ class Template:
         return replace(self, text=text, rich_attributes=False)
 
     @property
+    def has_rich_edges(self) -> bool:
+        """Whether features of tokens have edge weights."""
+        return self.rich_attributes or any(
+            line.macros and line.kind != KINDS["U"] for line in self.lines
+        )
+
+    @property
     def skeletons(self) -> list[str]:
         """Texts with holes, numbered; attributes are number 0 where there are any."""
         skeletons = {line.skeleton: None for line in self.lines}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.settings import AS_IS, SCHEMES
 from adaptag.errors import ParameterError
-from adaptag.settings import AUTO, Settings, setting
+from adaptag.settings import AUTO, Settings, redeclared, setting
 from adaptag.training.algorithms import algorithm, algorithms
 from adaptag.training.callbacks import Callback, Converged, EarlyStopping, PassLines
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from adaptag.training.declarations import Algorithm
 
 __all__ = [
+    "MOST_TYPES",
     "NEVER",
     "AlgorithmSettings",
     "LabelSettings",
@@ -29,6 +30,9 @@ __all__ = [
 ]
 
 NEVER = 1_000_000_000  # as patience: training does not stop early
+# Types of chunks, for training with bioes by default. Their 21 labels fit the widths of rows that
+# the core is compiled for, so that a pass takes at most a third longer.
+MOST_TYPES = 5
 
 
 def parameter_names() -> list[str]:
@@ -153,7 +157,7 @@ class TrainingSettings(AlgorithmSettings):
 class LabelSettings(Settings):
     """The label schemes of a tagger."""
 
-    scheme: str = setting(
+    scheme: str | None = setting(
         AS_IS,
         "Label scheme to train with: labels that mark chunks are converted to it, its rules hold, "
         "and the model still gives labels like those of the training data. as-is: no conversion; "
@@ -173,6 +177,13 @@ class LabelSettings(Settings):
 class TaggingSettings(TrainingSettings, LabelSettings):
     """How a tagger is trained."""
 
+    scheme: str | None = redeclared(
+        LabelSettings,
+        "scheme",
+        default=None,
+        default_text=f"bioes where chunks have at most {MOST_TYPES} types and features no edge "
+        "weights of their own, else as-is",
+    )
     metric: str = setting(
         "auto",
         "Score on development data: F1 of chunks, or accuracy of tokens; auto: F1 where most of "
