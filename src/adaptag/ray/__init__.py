@@ -1,0 +1,26 @@
+"""Training and tagging on a Ray cluster, or with Ray on one machine.
+
+>>> import adaptag.ray  # needs the extra: pip install 'adaptag[ray]'  # doctest: +SKIP
+
+Names are imported when they are first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from adaptag.ray.connection import connect as connect
+
+_PLACES = {
+    "connect": "adaptag.ray.connection",
+}
+
+__all__ = sorted(_PLACES)
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PLACES:
+        return getattr(importlib.import_module(_PLACES[name]), name)
+    raise AttributeError(f"module 'adaptag.ray' has no attribute {name!r}")

@@ -1,0 +1,90 @@
+"""The connection to a Ray cluster: one that runs, or one that is started on this machine."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from typing import TYPE_CHECKING, Any
+
+from adaptag.errors import ParameterError
+from adaptag.settings import AUTO
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["connect", "n_cpus", "require_ray"]
+
+OBJECT_STORE = 512 << 20  # bytes of shared memory of a cluster that is started here, unless given
+
+
+def require_ray() -> Any:
+    """Import Ray; where it is missing, say how to install it."""
+    try:
+        import ray
+        import ray.data  # noqa: F401  needs pyarrow
+    except ImportError:
+        raise ParameterError(
+            "a cluster needs Ray; install it: pip install 'adaptag[ray]'"
+        ) from None
+    return ray
+
+
+@contextlib.contextmanager
+def connect(
+    address: str = AUTO, *, cpus: int | None = None, object_store: int = OBJECT_STORE
+) -> Iterator[Any]:
+    """Connect to a cluster, and disconnect at the end; a connection that exists is used as it is.
+
+    Args:
+        address: The address of a cluster, such as ``10.0.0.1:6379`` or ``ray://10.0.0.1:10001``;
+            ``local`` starts one on this machine; ``auto`` takes the one of ``RAY_ADDRESS`` or that
+            was started on this machine, and starts one if there is none.
+        cpus: The number of CPUs of a cluster that is started here; None means all of them.
+        object_store: The shared memory of a cluster that is started here, in bytes.
+
+    Yields:
+        The module ``ray``.
+    """
+    ray = require_ray()
+    if ray.is_initialized():
+        yield ray
+        return
+    options: dict[str, Any] = {
+        "log_to_driver": False,
+        "logging_level": logging.ERROR,
+        "include_dashboard": False,
+        "configure_logging": True,
+    }
+    try:
+        if address == "local":
+            _start(ray, options, cpus, object_store)
+        elif address == AUTO:
+            try:
+                ray.init(address="auto", **_joining(options))
+            except ConnectionError:
+                _start(ray, options, cpus, object_store)
+        else:
+            ray.init(address=address, **_joining(options))
+    except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
+        raise ParameterError(
+            f"no Ray cluster at {address!r}: {str(error).splitlines()[0]}"
+        ) from None
+    try:
+        yield ray
+    finally:
+        ray.shutdown()
+
+
+def _start(ray: Any, options: dict[str, Any], cpus: int | None, object_store: int) -> None:
+    """Start a cluster of one node on this machine."""
+    ray.init(address="local", num_cpus=cpus, object_store_memory=object_store, **options)
+
+
+def _joining(options: dict[str, Any]) -> dict[str, Any]:
+    """The options for a cluster that runs already, which has its own dashboard, or none."""
+    return {name: value for name, value in options.items() if name != "include_dashboard"}
+
+
+def n_cpus(ray: Any) -> int:
+    """The CPUs of all nodes of the cluster."""
+    return max(1, int(ray.cluster_resources().get("CPU", 1)))
