@@ -38,7 +38,7 @@ class Adf {
         "L2-regularised conditional likelihood, one learning rate per feature that decays with "
         "its frequency",
         "The default: the best accuracy in few passes.",
-        15,
+        20,
         {rate_parameter(0.1, true),
          sigma_parameter,
          {"alpha", 0.995, "(0, 1)", "decay of the rate of a feature that does not occur"},

@@ -268,7 +268,7 @@ def with_defaults(recipe: Recipe) -> Recipe:
         "",
         (tuned, default, dropout),
         seeds=3,
-        text="`default`: 15 passes, a rate found on a sample, and σ = 5.",
+        text="`default`: 20 passes, a rate found on a sample, and σ = 5.",
         charts=(),
     )
     held_out = Study(

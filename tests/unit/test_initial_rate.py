@@ -75,7 +75,7 @@ def test_no_rate_nearby_is_better(name, monkeypatch):
 
 def test_the_rate_of_adf_falls_with_the_sentences_for_each_one_of_the_sample(monkeypatch):
     data = random_problem(2, 4, n_sentences=640, max_length=5).dataset
-    monkeypatch.setattr(initial_rate, "SAMPLE", 10)
+    monkeypatch.setattr(initial_rate, "SAMPLE", (10, 10))
     for name, share in (("adf", 0.5), ("madf", 1)):  # 64^(-1/6)
         chosen = algorithm(name)
         values = chosen.values({"rate": "auto"})
@@ -83,7 +83,7 @@ def test_the_rate_of_adf_falls_with_the_sentences_for_each_one_of_the_sample(mon
         monkeypatch.setattr(initial_rate, "DECAY", {})
         assert rate == pytest.approx(share * find_rate(data, chosen, values), rel=0.05)
         monkeypatch.undo()
-        monkeypatch.setattr(initial_rate, "SAMPLE", 10)
+        monkeypatch.setattr(initial_rate, "SAMPLE", (10, 10))
 
 
 def test_the_least_value_of_a_parabola():
@@ -118,7 +118,7 @@ def test_auto_trains_with_the_rate_it_reports(name):
 def test_only_a_sample_is_looked_at(monkeypatch):
     problem = random_problem(4, 3, n_sentences=140)
     sizes = []
-    monkeypatch.setattr(initial_rate, "SAMPLE", 7)
+    monkeypatch.setattr(initial_rate, "SAMPLE", (7, 7))
     monkeypatch.setattr(
         initial_rate,
         "progressive_loss",

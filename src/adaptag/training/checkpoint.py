@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from adaptag.dataset.encoded import Examples
     from adaptag.settings import Value
     from adaptag.storage.files import PathLike
-    from adaptag.training.orders import OrderedTraining
+    from adaptag.training.engine import Engine, OnlineTraining
 
 __all__ = ["Checkpoint", "checksum"]
 
@@ -69,9 +69,9 @@ class Checkpoint:
             return None
         return self.history[self.best - 1].dev_metric
 
-    def restore(self, trainer: OrderedTraining, dataset: Examples) -> None:
+    def restore(self, trainer: OnlineTraining, engine: Engine) -> None:
         """Put the state into a new training on the same data."""
-        if checksum(dataset) != self.data:
+        if engine.checksum() != self.data:
             raise ParameterError(
                 "the checkpoint belongs to other training data, or to another template or cutoff; "
                 "to continue on new data, start from the model"

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["find_rate", "objective", "progressive_loss"]
 
-SAMPLE = 2000  # sentences
+SAMPLE = (2_000, 10_000)  # sentences: a quarter of the data, within these bounds
 FEWEST = 100  # sentences; with fewer, their losses say little
 FACTOR = 2.0
 SMALLEST, LARGEST = 1e-6, 1e3
@@ -58,7 +58,8 @@ def find_rate(
     if len(dataset) < FEWEST:
         return first
     rng = np.random.default_rng(seed)
-    sample = dataset.select(rng.permutation(len(dataset))[:SAMPLE])
+    size = min(max(len(dataset) // 4, SAMPLE[0]), SAMPLE[1])
+    sample = dataset.select(rng.permutation(len(dataset))[:size])
     losses: dict[int, float] = {}
 
     def loss(step: int) -> float:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import itertools
 import math
 import time
 from dataclasses import dataclass, field
@@ -12,16 +11,15 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar, runtime_check
 import numpy as np
 
 from adaptag.corpus.settings import AS_IS
+from adaptag.dataset.encoded import Examples
 from adaptag.errors import ParameterError
 from adaptag.settings import AUTO
 from adaptag.training.arrays import aligned_zeros
-from adaptag.training.batch import Objective
 from adaptag.training.callbacks import Callback, PassReport, comparable
-from adaptag.training.checkpoint import Checkpoint, checksum
-from adaptag.training.initial_rate import find_rate
+from adaptag.training.checkpoint import Checkpoint
+from adaptag.training.engine import LocalEngine
 from adaptag.training.interrupts import Interrupts
 from adaptag.training.online import divergence
-from adaptag.training.orders import OrderedTraining
 from adaptag.training.settings import TrainingSettings
 from adaptag.version import __version__
 
@@ -30,15 +28,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.dataset.encoded import Examples
     from adaptag.settings import Value
+    from adaptag.training.engine import Engine, OnlineTraining
 
     Weights = NDArray[np.float32]
 
 __all__ = ["Result", "Scorer", "TrainingJob"]
 
 RESULTS = ("algorithm", "parameters", "seed", "passes")  # settings that the result records itself
-SLICE_TOKENS = 20_000  # between two looks at the time and at interrupts
 
 M = TypeVar("M")
 M_contra = TypeVar("M_contra", contravariant=True)
@@ -113,7 +110,7 @@ class TrainingJob(Generic[M]):
     """One training run.
 
     Attributes:
-        examples: The training data.
+        data: The training data: examples in this process, or an engine that computes elsewhere.
         settings: The settings of training.
         build: A function that makes a model from weights and the record of their training.
         scorer: Scores a model after each pass; the best pass is kept. None means that the
@@ -125,7 +122,7 @@ class TrainingJob(Generic[M]):
         result: The outcome of the last ``run``.
     """
 
-    examples: Examples
+    data: Examples | Engine
     settings: TrainingSettings
     build: Callable[[Weights, dict[str, Any]], M]
     scorer: Scorer[M] | None = None
@@ -134,6 +131,13 @@ class TrainingJob(Generic[M]):
     callbacks: Sequence[Callback] = ()
     record: Mapping[str, Any] = field(default_factory=dict)
     result: Result = field(init=False)
+
+    @property
+    def examples(self) -> Examples:
+        """The training data, where it is in this process."""
+        if not isinstance(self.data, Examples):
+            raise TypeError("the training data lies elsewhere")
+        return self.data
 
     def run(self) -> M:
         """Train, pass after pass over the shuffled sentences, and build the model.
@@ -172,51 +176,35 @@ class _Run:
                 parallel=resume.parallel,
             )
         self.job, self.interrupts, self.settings = job, interrupts, settings
-        self.examples, self.algorithm = job.examples, settings.chosen
+        self.algorithm = settings.chosen
+        self.engine: Engine = LocalEngine(job.data) if isinstance(job.data, Examples) else job.data
         if resume is not None and not self.algorithm.online:
             raise ParameterError(f"{self.algorithm.name} keeps no state for a checkpoint")
         self.passes = settings.passes or self.algorithm.passes
         self.callbacks = [*job.callbacks, *settings.rules(scored=job.scorer is not None)]
         values = settings.values()
         if values.get("rate") == AUTO:
-            values["rate"] = find_rate(
-                self.examples, self.algorithm, values, settings.seed, job.start
-            )
+            values["rate"] = self.engine.find_rate(self.algorithm, values, settings.seed, job.start)
         self.result = Result(self.algorithm.name, np.empty(0, np.float32), values, settings.seed)
         self.best_weights: Weights | None = None
 
     def online(self) -> None:
         """Train with an online algorithm."""
-        trainer = OrderedTraining(
-            self.examples,
-            self.algorithm,
-            self.result.parameters,
-            self.result.seed,
-            threads=self.settings.threads,
-            lock_free=self.settings.lock_free,
-        )
+        trainer = self.engine.online(self.algorithm, self.result.parameters, self.settings)
         resume = self.job.resume
         if resume is not None:
-            resume.restore(trainer, self.examples)
+            resume.restore(trainer, self.engine)
             self._take_history(resume)
         elif self.job.start is not None:
             trainer.start_from(self.job.start)
         done = len(self.result.history)
-        finished = self._finished_part(trainer, done)
         for callback in self.callbacks:
-            callback.on_start(self.passes, len(self.examples))
+            callback.on_start(self.passes, self.engine.n_sentences)
             if self.settings.values().get("rate") == AUTO:
                 callback.on_note(f"learning rate {self.result.parameters['rate']:g} (auto)")
         try:
-            orders = itertools.islice(trainer.orders(done + self.passes), done, None)
-            for number, order in enumerate(orders, 1):
-                remaining, finished = order[:, finished:], 0
-                trainer.begin_pass(done + number)
-                loss, correct, tokens, seconds = self._pass(trainer, remaining)
-                # Nothing is left of a pass that was interrupted while it was scored.
-                mean, share = loss / max(1, remaining.shape[1]), 100 * correct / max(1, tokens)
-                report = PassReport(done + number, seconds, mean, share)
-                if self.report(report, trainer.current_weights):
+            for number in range(done + 1, done + self.passes + 1):
+                if self.report(self._pass(trainer, number), trainer.current_weights):
                     self.result.stopped = "callback"
                     break
                 self.interrupts.check()
@@ -229,7 +217,7 @@ class _Run:
             self.result.seed,
             self.result.history,
             trainer.arrays(),
-            checksum(self.examples),
+            self.engine.checksum(),
             self.settings.threads,
             self.settings.parallel,
             getattr(self.job.settings, "scheme", AS_IS),
@@ -247,19 +235,13 @@ class _Run:
         if metric is not None and resume.best_metric == metric:
             self.best_weights, self.result.best = resume.best_weights, resume.best
 
-    def _finished_part(self, trainer: OrderedTraining, done: int) -> int:
-        """How many sentences of the current pass an interrupted run has finished."""
-        batch = trainer.batch
-        in_a_pass = int(np.count_nonzero(np.diff(self.examples.encoded.sentences)))
-        return batch * (trainer.steps - done * -(-in_a_pass // batch))
-
     def batch(self) -> None:
         """Train with a batch algorithm: a pass is an iteration of the optimiser."""
-        objective = Objective(self.examples, self.settings.threads, self.interrupts.check)
+        objective = self.engine.objective(self.settings, self.interrupts.check)
         weights = aligned_zeros(objective.n_weights)
         if self.job.start is not None:
             weights[:] = self.job.start
-        n, began = len(self.examples), time.perf_counter()
+        n, began = self.engine.n_sentences, time.perf_counter()
         self.result.stopped = "converged"
         for callback in self.callbacks:
             callback.on_start(self.passes, n)
@@ -289,26 +271,19 @@ class _Run:
             self._interrupted()
         self.finish(weights)
 
-    def _pass(
-        self, trainer: OrderedTraining, orders: NDArray[np.uint32]
-    ) -> tuple[float, float, float, float]:
-        """Train on all sentences: sums of loss, correct labels and tokens, and the seconds."""
-        size = max(1, SLICE_TOKENS * len(self.examples) // max(1, self.examples.n_tokens))
-        batch = trainer.batch
-        step = -(-size // batch) * batch
-        totals, seconds = np.zeros(3), 0.0
-        n = orders.shape[1]
-        for first in range(0, n, step):
-            part = orders[:, first : first + step]
-            begin = time.perf_counter()
-            totals += trainer.run(part)
-            seconds += time.perf_counter() - begin
+    def _pass(self, trainer: OnlineTraining, number: int) -> PassReport:
+        """Train for a pass; nothing is left of one that was interrupted while it was scored."""
+        loss = correct = tokens = seconds = 0.0
+        sentences = 0
+        for part in trainer.parts(number):
+            loss, correct, tokens = loss + part.loss, correct + part.correct, tokens + part.tokens
+            sentences, seconds = sentences + part.sentences, seconds + part.seconds
             for callback in self.callbacks:
-                callback.on_progress(part.shape[1])
-            if first + step < n:
+                callback.on_progress(part.sentences)
+            if not part.last:
                 self.interrupts.check()
-        loss, correct, tokens = (float(total) for total in totals)
-        return loss, correct, tokens, seconds
+        mean, share = loss / max(1, sentences), 100 * correct / max(1, tokens)
+        return PassReport(number, seconds, mean, share)
 
     def report(self, report: PassReport, weights: Callable[[], Weights]) -> bool:
         """Score a pass, keep its weights where they are the best, and ask whether to stop."""

@@ -12,15 +12,17 @@ shard, f is nearly 1 / K and the moves are averaged.
 
 ADF's rates fall in each worker with the windows of its shard, as many in a pass as for the whole
 data, and are averaged: the decay of a window is linear in the frequency, so their mean is that of
-all sentences. All that a round needs is mixed: workers keep nothing for the next one, and what a
+all sentences. As K workers learn less from a pass than one worker would, there are √K times fewer
+windows in it. All that a round needs is mixed: workers keep nothing for the next one, and what a
 worker does depends on its shard, the mixed state, and the number of the round alone.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,9 +30,10 @@ from adaptag.dataset.dropout import Dropout
 from adaptag.errors import ParameterError
 from adaptag.training.arrays import aligned_zeros
 from adaptag.training.online import Trainer
+from adaptag.training.orders import PassPart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,9 +45,18 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
     Arrays = dict[str, Floats]
 
-__all__ = ["Block", "Progress", "ShardTraining", "blocks_of", "mix", "mixing_factor", "new_state"]
+__all__ = [
+    "Block",
+    "Mixture",
+    "Progress",
+    "ShardTraining",
+    "blocks_of",
+    "mix",
+    "new_state",
+    "rounds_for",
+]
 
-SATURATION = 1.0  # c: how fast the moves of frequent features turn from a sum to a mean
+SATURATION = np.float32(3)  # c: how soon the moves of a feature turn from a sum to a mean
 FEWEST_IN_WINDOW = 100  # sentences in a window of ADF, as in adf_windows.hpp
 WINDOWS = 10  # of ADF in a pass, unless the window is given
 AVERAGING = ("averaged-perceptron", "pa", "dca")
@@ -52,6 +64,7 @@ AVERAGING = ("averaged-perceptron", "pa", "dca")
 WEIGHTS, AVERAGE, RATE, PRECISION = "weights", "average", "rate", "precision"
 # Further arrays of what a worker hands in: the step sizes of each row, and averaged weights.
 STEPS, READING = "steps", "reading"
+LOGARITHMS = "logarithms"  # Σ log(1 + c s_k)
 PER_ROW = (RATE, STEPS)
 
 
@@ -93,9 +106,8 @@ def blocks_of(layout: core.Layout, most: int) -> list[Block]:
     return blocks
 
 
-def new_state(examples: Examples, algorithm: Algorithm, start: Floats | None = None) -> Arrays:
-    """The mixed state before the first round."""
-    layout = examples.layout
+def new_state(layout: core.Layout, algorithm: Algorithm, start: Floats | None = None) -> Arrays:
+    """The mixed state before the first round; ``start``: the initial weights."""
     names = [WEIGHTS]
     names += [AVERAGE] if algorithm.name in AVERAGING else []
     names += [PRECISION] if algorithm.per_weight_state == PRECISION else []
@@ -107,12 +119,46 @@ def new_state(examples: Examples, algorithm: Algorithm, start: Floats | None = N
     return state
 
 
-def mixing_factor(steps: Sequence[Floats], saturation: float = SATURATION) -> Floats:
-    """The factor f of each row, from the sums of step sizes in each worker."""
-    alone = np.sum([np.log1p(saturation * s) for s in steps], axis=0)
-    together = np.log1p(saturation * np.sum(steps, axis=0))
-    out: Floats = np.divide(together, alone, out=np.ones_like(together), where=alone > 0)
-    return out
+class Mixture:
+    """What workers hand in for a block, added up in order."""
+
+    def __init__(self, row_size: int) -> None:
+        """Begin with no worker; a row of the block has ``row_size`` weights."""
+        self.row_size, self.workers = row_size, 0
+        self.sums: Arrays = {}
+
+    def add(self, change: Mapping[str, Floats]) -> None:
+        """Add what the next worker hands in."""
+        arrays = dict(change)
+        arrays[LOGARITHMS] = np.log1p(SATURATION * change[STEPS])
+        if not self.workers:
+            self.sums = {name: array.copy() for name, array in arrays.items()}
+        else:
+            for name, array in arrays.items():
+                self.sums[name] += array
+        self.workers += 1
+
+    def factor(self) -> Floats:
+        """The factor f of each row."""
+        together = np.log1p(SATURATION * self.sums[STEPS])
+        alone = self.sums[LOGARITHMS]
+        out: Floats = np.divide(together, alone, out=np.ones_like(together), where=alone > 0)
+        return out
+
+    def mixed(self, rounds: int) -> Arrays:
+        """How the block's part of the mixed state changes, after ``rounds`` rounds before."""
+        sums, factor = self.sums, self.factor()[:, None]
+        for name in (WEIGHTS, READING):
+            if name in sums:
+                sums[name].reshape(-1, self.row_size)[:] *= factor
+        out = {WEIGHTS: sums[WEIGHTS]}
+        if READING in sums:
+            out[AVERAGE] = sums[READING] / np.float32(rounds + 1)
+        if RATE in sums:
+            out[RATE] = sums[RATE] / np.float32(self.workers)
+        if PRECISION in sums:
+            out[PRECISION] = sums[PRECISION]
+        return out
 
 
 def mix(changes: Sequence[Mapping[str, Floats]], row_size: int, rounds: int) -> Arrays:
@@ -123,53 +169,10 @@ def mix(changes: Sequence[Mapping[str, Floats]], row_size: int, rounds: int) -> 
         row_size: The weights of a row of the block.
         rounds: The number of rounds before this one.
     """
-    factor = mixing_factor([change[STEPS] for change in changes])[:, None]
-
-    def moved(name: str) -> Floats:
-        total = changes[0][name].copy()
-        for change in changes[1:]:
-            total += change[name]
-        total.reshape(-1, row_size)[:] *= factor
-        return total
-
-    out = {WEIGHTS: moved(WEIGHTS)}
-    first = changes[0]
-    if RATE in first:
-        out[RATE] = np.mean([change[RATE] for change in changes], axis=0, dtype=np.float32)
-    if PRECISION in first:
-        out[PRECISION] = np.sum([change[PRECISION] for change in changes], axis=0)
-    if READING in first:
-        out[AVERAGE] = moved(READING)
-        out[AVERAGE] /= rounds + 1
-    return out
-
-
-@dataclass(frozen=True)
-class Progress:
-    """What a worker did in a round.
-
-    Attributes:
-        loss: The sum of losses.
-        correct: The expected number of correct labels.
-        tokens: The number of tokens.
-        sentences: The number of sentences.
-        seconds: The time of training.
-    """
-
-    loss: float
-    correct: float
-    tokens: int
-    sentences: int
-    seconds: float
-
-    def __add__(self, other: Progress) -> Progress:
-        return Progress(
-            self.loss + other.loss,
-            self.correct + other.correct,
-            self.tokens + other.tokens,
-            self.sentences + other.sentences,
-            max(self.seconds, other.seconds),
-        )
+    mixture = Mixture(row_size)
+    for change in changes:
+        mixture.add(change)
+    return mixture.mixed(rounds)
 
 
 class ShardTraining:
@@ -187,10 +190,11 @@ class ShardTraining:
         parameters: Mapping[str, Value],
         *,
         shard: int,
+        n_shards: int,
         n_sentences: int,
         seed: int,
         rounds_per_pass: int = 1,
-        start: Floats | None = None,
+        state: Arrays | None = None,
     ) -> None:
         """Allocate the state.
 
@@ -199,10 +203,11 @@ class ShardTraining:
             algorithm: An online algorithm.
             parameters: All of its parameters, those of the training on the whole data.
             shard: The number of the shard.
+            n_shards: The number of shards.
             n_sentences: The sentences of all shards that have tokens.
             seed: The seed of the order of sentences.
             rounds_per_pass: How often weights are mixed in a pass.
-            start: The initial weights.
+            state: The mixed state to start from; by default a new one.
         """
         check_parameters(algorithm, parameters)
         self.algorithm, self.shard, self.seed = algorithm, shard, seed
@@ -211,20 +216,22 @@ class ShardTraining:
         lengths = np.diff(examples.encoded.sentences)
         self.sentences = np.flatnonzero(lengths > 0).astype(np.uint32)
         self.dropout = Dropout(examples, float(parameters["dropout"]))
-        self.state = new_state(examples, algorithm, start)
-        if start is not None:
-            self.dropout.scale(self.state[WEIGHTS], inverse=True)
+        self.state = new_state(self.layout, algorithm) if state is None else state
         values = _of_shard(parameters, len(self.sentences), n_sentences)
         if algorithm.name == "adf":
-            values |= self._windows(values, n_sentences)
+            values |= self._windows(values, n_sentences, n_shards)
         self.trainer = Trainer(examples, algorithm, values)
         self._change: Arrays = {}
         self._firings: Floats | None = None
 
-    def _windows(self, values: Mapping[str, Value], n: int) -> dict[str, Value]:
-        """ADF's windows: whole ones in a round, with decays that come to the same in a pass."""
+    def _windows(self, values: Mapping[str, Value], n: int, shards: int) -> dict[str, Value]:
+        """ADF's windows: whole ones in a round, with decays that come to the same in a pass.
+
+        K workers learn less from a pass than one does, so that rates must fall more slowly: there
+        are √K times fewer windows in a pass.
+        """
         q = float(values["window"]) or max(FEWEST_IN_WINDOW, n // WINDOWS)
-        in_a_pass = max(1.0, n / q)
+        in_a_pass = max(1.0, n / q) / math.sqrt(shards)
         in_a_round = max(1, round(in_a_pass / self.rounds_per_pass))
         power = in_a_pass / (in_a_round * self.rounds_per_pass)
         length = -(-len(self.sentences) // self.rounds_per_pass)
@@ -234,8 +241,11 @@ class ShardTraining:
             "beta": float(values["beta"]) ** power,
         }
 
-    def run(self, number: int) -> Progress:
-        """Train on the sentences of a round, from the mixed state; ``change`` gives the outcome."""
+    def run(self, number: int) -> PassPart:
+        """Train on the sentences of a round, from the mixed state; ``change`` gives the outcome.
+
+        Rounds are numbered from 0, through all passes.
+        """
         one_pass, part = divmod(number, self.rounds_per_pass)
         rng = np.random.default_rng([self.seed, self.shard, one_pass])
         order = rng.permutation(self.sentences)
@@ -247,7 +257,8 @@ class ShardTraining:
         loss, correct, tokens = self.trainer.run(order)
         seconds = time.perf_counter() - begin
         self._finish(order)
-        return Progress(loss, correct, tokens, len(order), seconds)
+        last = part + 1 == self.rounds_per_pass
+        return PassPart(loss, correct, tokens, len(order), seconds, last)
 
     def _begin(self, number: int) -> None:
         """Start a round from the mixed state alone."""
@@ -325,18 +336,30 @@ class ShardTraining:
         return {name: block.of(name, array) for name, array in self._change.items()}
 
     def apply(self, block: Block, mixed: Mapping[str, Floats]) -> None:
-        """Take over the mixed state of a block."""
+        """Take over the mixed state of a block; the state before stays until ``end_round``."""
         for name, array in mixed.items():
-            part = block.of(name, self.state[name])
+            part, before = block.of(name, self._next(name)), block.of(name, self.state[name])
             if name == RATE:
                 part[:] = array
             else:
-                part += array
+                np.add(before, array, out=part)
 
     def end_round(self) -> None:
-        """All blocks were taken over."""
+        """Go on to the mixed state, all blocks of which were taken over."""
+        for name, array in self.state.items():
+            array[:] = self._next(name)
         self.rounds += 1
         self._change = {}
+
+    def _next(self, name: str) -> Floats:
+        """Where the next mixed state is put together: arrays of the trainer, which a round fills."""
+        trainer = self.trainer
+        if name == RATE:
+            rates: Floats = trainer.row_state[RATE]
+            return rates
+        if name == WEIGHTS:
+            return trainer.weights
+        return trainer.per_weight_state[PRECISION if name == PRECISION else "sum"]
 
     def weights(self, block: Block) -> Floats:
         """A block of the weights as a model needs them, before dropout is made up for."""
@@ -371,16 +394,18 @@ def _logarithmic_mean(a: Floats, b: Floats) -> Floats:
     return out.astype(np.float32)
 
 
-def rounds(passes: int, rounds_per_pass: int) -> Iterator[tuple[int, list[int]]]:
-    """The passes, each with the numbers of its rounds."""
-    for number in range(passes):
-        first = number * rounds_per_pass
-        yield number + 1, list(range(first, first + rounds_per_pass))
+def rounds_for(shards: int) -> int:
+    """How often weights are mixed in a pass by default."""
+    return math.ceil(math.sqrt(shards))
 
 
-def together(progress: Sequence[Any]) -> Progress:
-    """What all workers did."""
-    total = progress[0]
-    for one in progress[1:]:
-        total = total + one
-    return total
+def combined(parts: Sequence[PassPart]) -> PassPart:
+    """What all workers did in a round, at the same time."""
+    return PassPart(
+        sum(part.loss for part in parts),
+        sum(part.correct for part in parts),
+        sum(part.tokens for part in parts),
+        sum(part.sentences for part in parts),
+        max(part.seconds for part in parts),
+        all(part.last for part in parts),
+    )

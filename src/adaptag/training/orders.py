@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +25,30 @@ if TYPE_CHECKING:
 
     Weights = NDArray[np.float32]
 
-__all__ = ["OrderedTraining"]
+__all__ = ["OrderedTraining", "PassPart"]
+
+SLICE_TOKENS = 20_000  # in a part of a pass, between two looks at the time and at interrupts
+
+
+@dataclass(frozen=True)
+class PassPart:
+    """What was done in a part of a pass.
+
+    Attributes:
+        loss: The sum of losses.
+        correct: The expected number of correct labels.
+        tokens: The number of tokens.
+        sentences: The number of sentences.
+        seconds: The time of training.
+        last: Whether the pass ends here.
+    """
+
+    loss: float
+    correct: float
+    tokens: float
+    sentences: int
+    seconds: float
+    last: bool
 
 
 class OrderedTraining:
@@ -68,14 +93,39 @@ class OrderedTraining:
         self.dropout = Dropout(examples, float(parameters["dropout"]))
         self.batch = self.trainers[0].batch
         self._examples, self._seed = examples, seed
+        self._orders, self._drawn = self._all_orders(), 0
 
-    def orders(self, passes: int) -> Iterator[NDArray[np.uint32]]:
+    def parts(self, number: int) -> Iterator[PassPart]:
+        """Train for a pass, or for what is left of one that was interrupted, part by part."""
+        while self._drawn < number:
+            order = next(self._orders)
+            self._drawn += 1
+        updates = -(-order.shape[1] // self.batch)  # in a pass
+        order = order[:, self.batch * (self.steps - (number - 1) * updates) :]
+        if self.dropout.probability:
+            for k, trainer in enumerate(self.trainers):
+                trainer.use(self.dropout.in_pass(number, self._seed, k))
+        n, step = order.shape[1], self._part_size()
+        for first in range(0, n, step):
+            part = order[:, first : first + step]
+            begin = time.perf_counter()
+            loss, correct, tokens = (float(total) for total in self.run(part))
+            seconds = time.perf_counter() - begin
+            yield PassPart(loss, correct, tokens, part.shape[1], seconds, first + step >= n)
+
+    def _part_size(self) -> int:
+        """The number of sentences in a part of a pass, whole updates."""
+        examples = self._examples
+        size = max(1, SLICE_TOKENS * len(examples) // max(1, examples.n_tokens))
+        return -(-size // self.batch) * self.batch
+
+    def _all_orders(self) -> Iterator[NDArray[np.uint32]]:
         """The sentences of each pass in all orders ``[K, N]``; those without tokens are missing."""
         lengths = np.diff(self._examples.encoded.sentences)
         more = range(1, len(self.trainers))
         generators = [np.random.default_rng(self._seed)]
         generators += [np.random.default_rng([self._seed, 0, k]) for k in more]
-        for _ in range(passes):
+        while True:
             orders = [rng.permutation(len(lengths)).astype(np.uint32) for rng in generators]
             yield np.stack(
                 [
@@ -83,12 +133,6 @@ class OrderedTraining:
                     for trainer, order in zip(self.trainers, orders, strict=True)
                 ]
             )
-
-    def begin_pass(self, number: int) -> None:
-        """Leave out features of this pass, if that is wanted."""
-        if self.dropout.probability:
-            for k, trainer in enumerate(self.trainers):
-                trainer.use(self.dropout.in_pass(number, self._seed, k))
 
     def run(self, orders: NDArray[np.uint32]) -> NDArray[np.float64]:
         """Train on sentences ``[K, n]``: the mean of what ``Trainer.run`` gives for each order."""
