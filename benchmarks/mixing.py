@@ -33,6 +33,8 @@ from reproduction.recipes.bio_ner import PLAIN
 from reproduction.recipes.every import recipe
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from adaptag.experiments.problem import Part
 
 TASKS = {"chunking": "", "segmentation": "", "bio-ner": PLAIN}  # with the features of each
@@ -83,7 +85,8 @@ def simulate(part: Part, shards: int, rounds: int, passes: int, seed: int) -> li
 class Mean(Mixture):
     """Plain averaging of weights."""
 
-    def factor(self):
+    def factor(self) -> NDArray[np.float32]:
+        """All rows are averaged over all workers."""
         return np.full(len(self.sums[mixing.STEPS]), 1 / self.workers, np.float32)
 
 

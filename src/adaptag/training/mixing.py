@@ -48,7 +48,6 @@ if TYPE_CHECKING:
 __all__ = [
     "Block",
     "Mixture",
-    "Progress",
     "ShardTraining",
     "blocks_of",
     "mix",
@@ -352,7 +351,7 @@ class ShardTraining:
         self._change = {}
 
     def _next(self, name: str) -> Floats:
-        """Where the next mixed state is put together: arrays of the trainer, which a round fills."""
+        """Where the next mixed state is put together: in arrays that the next round fills."""
         trainer = self.trainer
         if name == RATE:
             rates: Floats = trainer.row_state[RATE]
