@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import io
 import os
+import pickle
 import stat
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ from hypothesis import strategies as st
 
 from adaptag.errors import AdaptagError, FileError, ModelError
 from adaptag.storage.files import read_bytes, replace_file
+from adaptag.storage.stored import PickledFields
 from adaptag.storage.tensors import DTYPES, read_tensors, tensors_from_buffer, write_tensors
 
 HEADER = {"text": 'ü😀\n"\\', "number": 1.5, "list": [1, None, {"a": []}]}
@@ -177,3 +181,23 @@ def test_a_pipe_or_device_is_written_to_and_not_replaced(tmp_path):
         assert os.read(reader, 9) == b"x"
     finally:
         os.close(reader)
+
+
+@dataclass(frozen=True)
+class Table(PickledFields):
+    """A table with something that cannot be pickled."""
+
+    rows: tuple[int, ...]
+
+    @cached_property
+    def native(self):
+        return memoryview(bytes(self.rows))
+
+
+def test_pickles_hold_fields_and_nothing_that_is_cached():
+    table = Table((1, 2))
+    assert table.native[1] == 2
+    again = pickle.loads(pickle.dumps(table))
+    assert again == table
+    assert "native" not in vars(again)
+    assert again.native[1] == 2

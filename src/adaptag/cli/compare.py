@@ -7,13 +7,15 @@ import json
 import shlex
 import sys
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.experiment import make_task, with_task
+from adaptag.cli.options import ClusterOption
 from adaptag.cli.output import INTERRUPTED, check_files, say
-from adaptag.cli.progress import RunProgress
+from adaptag.cli.progress import RunProgress, show_run
 from adaptag.cli.settings import number_or_name
 from adaptag.errors import FileError, ParameterError
 from adaptag.experiments.declarations import CLASSIFICATION, SEGMENTATION, TAGGING, TaskDeclaration
@@ -78,6 +80,7 @@ def compare_command(task: TaskDeclaration) -> Callable[..., None]:
                 "repeated; --set takes precedence.",
             ),
         ] = None,
+        cluster: ClusterOption = None,
         **options: Any,
     ) -> None:
         """Compare algorithms on the same features and sentence order, scored after each pass.
@@ -107,6 +110,7 @@ def compare_command(task: TaskDeclaration) -> Callable[..., None]:
             passes=options.get("passes"),
             seeds=range(1, seeds + 1),
             parameters=_settings(files or [], settings or []),
+            cluster=cluster,
         )
 
     return compare
@@ -134,14 +138,13 @@ def _run(
     from adaptag.training.interrupts import Interrupts
 
     with Interrupts() as interrupts:
-        with RunProgress() as progress:
-            result = run(
-                *data,
-                task=make_task(task, options),
-                callbacks=[progress],
-                on_run=progress.on_run,
-                **arguments,
-            )
+        with ExitStack() as stack:
+            if arguments["cluster"] is None:
+                progress = stack.enter_context(RunProgress())
+                arguments |= {"callbacks": [progress], "on_run": progress.on_run}
+            else:
+                arguments |= {"on_result": show_run}
+            result = run(*data, task=make_task(task, options), **arguments)
         for error in result.errors.values():
             say(f"left out: {error}")
         if result.entries:

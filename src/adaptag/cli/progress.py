@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
     from typing_extensions import Self
 
+    from adaptag.experiments.results import Run
     from adaptag.streams.trainer import Progress as StreamProgress
     from adaptag.training.callbacks import PassReport
 
@@ -31,6 +32,7 @@ __all__ = [
     "progress_callback",
     "share_bar",
     "show_outcome",
+    "show_run",
     "streaming",
     "training_callbacks",
     "working",
@@ -241,6 +243,20 @@ class NoBar(AbstractContextManager["NoBar"]):
         """Do nothing."""
 
 
+def show_run(name: str, seed: int | None, number: int, of: int, run: Run) -> None:
+    """Write one line for one of several trainings, which is finished."""
+    say(f"{_run_name(name, seed, number, of)}: {_reached(run.scores[-1], len(run.scores))}")
+
+
+def _run_name(name: str, seed: int | None, number: int, of: int) -> str:
+    seed_text = "" if seed is None else f", seed {seed}"
+    return f"{number}/{of}  {name}{seed_text}"
+
+
+def _reached(score: float, passes: int) -> str:
+    return f"{score:.2f} after {passes} pass{'es' * (passes > 1)}"
+
+
 class RunProgress(Callback):
     """One line for each of several trainings, and its bar on a terminal.
 
@@ -266,8 +282,7 @@ class RunProgress(Callback):
     def on_run(self, name: str, seed: int | None, number: int, of: int) -> None:
         """Write how the previous training ended, and name the one that begins."""
         self._write_line()
-        seed_text = "" if seed is None else f", seed {seed}"
-        self.head = f"{self.title}{number}/{of}  {name}{seed_text}"
+        self.head = f"{self.title}{_run_name(name, seed, number, of)}"
 
     def _write_line(self) -> None:
         if self.reached:
@@ -288,8 +303,7 @@ class RunProgress(Callback):
 
     def on_pass(self, history: Sequence[PassReport]) -> bool:
         """Note the score."""
-        passes = f"{len(history)} pass{'es' * (len(history) > 1)}"
-        self.reached = f"{history[-1].score:.2f} after {passes}"
+        self.reached = _reached(history[-1].score, len(history))
         if self.bar:
             self.bar.on_pass(history)
         return False

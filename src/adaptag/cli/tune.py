@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.experiment import make_task, with_task
+from adaptag.cli.options import ClusterOption
 from adaptag.cli.output import INTERRUPTED, check_files, output_stream, say
 from adaptag.cli.settings import given_values, with_values
 from adaptag.experiments.declarations import CLASSIFICATION, SEGMENTATION, TAGGING, TaskDeclaration
@@ -77,6 +78,7 @@ def tune_command(task: TaskDeclaration) -> Callable[..., None]:
             int | None,
             option("--jobs", "-j", min=1, help="Number of processes.", show_default="one per core"),
         ] = None,
+        cluster: ClusterOption = None,
         output: Annotated[
             Path | None,
             option("--output", "-o", help="Write all scores as JSON.", panel=OUTPUT),
@@ -129,6 +131,7 @@ def tune_command(task: TaskDeclaration) -> Callable[..., None]:
             "passes": passes,
             "finalists": None if full else finalists,
             "jobs": jobs,
+            "cluster": cluster,
             "state_file": state_file,
             "restart": restart,
             **{str(name): options[name] for name in TRAINING if name in options},

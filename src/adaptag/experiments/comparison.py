@@ -25,7 +25,7 @@ from adaptag.errors import DivergenceError, ParameterError
 from adaptag.experiments.candidates import Candidate, check_candidates
 from adaptag.experiments.declarations import TAGGING
 from adaptag.experiments.results import Comparison, Entry, Significance
-from adaptag.experiments.runs import INTERRUPT, Outcome, run_candidate
+from adaptag.experiments.runs import INTERRUPT, Outcome, PlannedRun, run_candidate
 from adaptag.experiments.significance import (
     block_scores,
     paired_t_test,
@@ -37,9 +37,10 @@ from adaptag.training.interrupts import Interrupts
 from adaptag.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Generator, Mapping, Sequence
 
     from adaptag.experiments.problem import Problem
+    from adaptag.experiments.results import Run
     from adaptag.experiments.tasks import Task
     from adaptag.settings import Value
     from adaptag.training.callbacks import Callback
@@ -58,6 +59,8 @@ def compare(
     parameters: Mapping[str, Mapping[str, Value]] | None = None,
     callbacks: Sequence[Callback] = (),
     on_run: Callable[[str, int | None, int, int], None] | None = None,
+    on_result: Callable[[str, int | None, int, int, Run], None] | None = None,
+    cluster: str | None = None,
     **options: Any,
 ) -> Comparison:
     """Train algorithms on the same data, and score each of them after each pass.
@@ -76,6 +79,11 @@ def compare(
         callbacks: Called during each training, and can stop it.
         on_run: Called before each training with the algorithm's name, the seed (none for a batch
             algorithm), the number of the training, and how many there are.
+        on_result: Called after each training with the algorithm's name, the seed, how many are
+            finished, how many there are, and the run.
+        cluster: The address of a Ray cluster, ``auto`` or ``local``; see ``adaptag.ray.connect``.
+            Its trainings run at the same time, and give the same scores. There are no ``callbacks``
+            and no ``on_run`` then.
         **options: The settings of the task: for tagging ``template``, ``cutoff`` and so on, and
             ``format``; see [the settings](guide/settings.md).
 
@@ -84,6 +92,7 @@ def compare(
     """
     candidates = check_candidates(algorithms, parameters or {}, passes)
     _check_seeds(seeds)
+    _check_callbacks(cluster, callbacks, on_run)
     resolved_task = task_of(task, options)
     require_scipy()
     problem = resolved_task.problem(train, test)
@@ -92,6 +101,8 @@ def compare(
         seeds=seeds,
         callbacks=callbacks,
         on_run=on_run,
+        on_result=on_result,
+        cluster=cluster,
     )
 
 
@@ -102,6 +113,8 @@ def compare_candidates(
     whole_objective: bool = False,
     callbacks: Sequence[Callback] = (),
     on_run: Callable[[str, int | None, int, int], None] | None = None,
+    on_result: Callable[[str, int | None, int, int, Run], None] | None = None,
+    cluster: str | None = None,
 ) -> Comparison:
     """Train every candidate on its problem, and score it after each pass.
 
@@ -113,40 +126,53 @@ def compare_candidates(
             data, regularisation included, instead of the loss accumulated during the pass.
         callbacks: As in ``compare``.
         on_run: As in ``compare``.
+        on_result: As in ``compare``.
+        cluster: As in ``compare``.
 
     Raises:
         DivergenceError: No algorithm was finished, and training diverged. Where only some diverge,
             the comparison names them in ``errors`` and has the others.
     """
     _check_seeds(seeds)
+    _check_callbacks(cluster, callbacks, on_run)
     require_scipy()
     planned = [
-        (candidate, problem, seed)
-        for candidate, problem in candidates
-        for seed in (seeds if candidate.algorithm.online else [None])
+        PlannedRun(c, problem, seed, c.settings(seeds[0] if seed is None else seed))
+        for c, problem in candidates
+        for seed in (seeds if c.algorithm.online else [None])
     ]
+    results: dict[int, Outcome | DivergenceError] = {}
+    where = machine()
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.suppress(KeyboardInterrupt))
+        check = stack.enter_context(Interrupts()).check
+        if cluster is None:
+            runs = _run_here(planned, whole_objective, check, callbacks, on_run)
+        else:
+            from adaptag.experiments.cluster import connect, describe, run_planned_on_cluster
+
+            ray = stack.enter_context(connect(cluster))
+            where |= {"cluster": describe(ray)}
+            runs = run_planned_on_cluster(
+                planned, ray, whole_objective=whole_objective, check=check
+            )
+        for number, result in stack.enter_context(contextlib.closing(runs)):
+            results[number] = result
+            if on_result is not None and isinstance(result, Outcome):
+                name, seed = planned[number].candidate.name, planned[number].seed
+                on_result(name, seed, len(results), len(planned), result.run)
     outcomes: dict[str, list[Outcome]] = {candidate.name: [] for candidate, _ in candidates}
     errors: dict[str, str] = {}
-    with contextlib.suppress(KeyboardInterrupt), Interrupts() as interrupts:
-        for number, (candidate, problem, seed) in enumerate(planned, 1):
-            interrupts.check()
-            if candidate.name in errors:
-                continue
-            if on_run is not None:
-                on_run(candidate.name, seed, number, len(planned))
-            settings = candidate.settings(seeds[0] if seed is None else seed)
-            try:
-                outcome = run_candidate(problem, candidate, settings, whole_objective, callbacks)
-            except DivergenceError as error:
-                errors[candidate.name] = str(error)
-                continue
-            outcomes[candidate.name].append(outcome)
-            if outcome.run.stopped == INTERRUPT:
-                break
+    for number in sorted(results):
+        name, result = planned[number].candidate.name, results[number]
+        if isinstance(result, Outcome):
+            outcomes[name].append(result)
+        else:
+            errors.setdefault(name, str(result))
     finished = [
         (candidate, problem)
         for candidate, problem in candidates
-        if len(outcomes[candidate.name]) == sum(c is candidate for c, _, _ in planned)
+        if len(outcomes[candidate.name]) == sum(run.candidate is candidate for run in planned)
     ]
     if len(errors) == len(candidates):
         raise DivergenceError("; ".join(errors.values()))
@@ -164,9 +190,43 @@ def compare_candidates(
         ),
         tuple(c.name for c, p in candidates if (c, p) not in finished and c.name not in errors),
         tuple(_significance([(c.name, outcomes[c.name]) for c, _ in finished], len(seeds))),
-        machine(),
+        where,
         errors,
     )
+
+
+def _run_here(
+    planned: Sequence[PlannedRun],
+    whole_objective: bool,
+    check: Callable[[], None],
+    callbacks: Sequence[Callback],
+    on_run: Callable[[str, int | None, int, int], None] | None,
+) -> Generator[tuple[int, Outcome | DivergenceError], None, None]:
+    """Make the runs in this process, in turn; an algorithm that diverged is not run again."""
+    diverged = set()
+    for number, run in enumerate(planned):
+        check()
+        name = run.candidate.name
+        if name in diverged:
+            continue
+        if on_run is not None:
+            on_run(name, run.seed, number + 1, len(planned))
+        result: Outcome | DivergenceError
+        try:
+            result = run_candidate(
+                run.problem, run.candidate, run.settings, whole_objective, callbacks
+            )
+        except DivergenceError as error:
+            diverged.add(name)
+            result = error
+        yield number, result
+        if isinstance(result, Outcome) and result.run.stopped == INTERRUPT:
+            return
+
+
+def _check_callbacks(cluster: str | None, callbacks: Sequence[Callback], on_run: object) -> None:
+    if cluster is not None and (callbacks or on_run is not None):
+        raise ParameterError("on a cluster there are no callbacks and no on_run; use on_result")
 
 
 def _check_seeds(seeds: Sequence[int]) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from adaptag.experiments.space import Settings
     from adaptag.experiments.tasks import Task
 
-__all__ = ["Job", "Search", "run_jobs"]
+__all__ = ["ONE_THREAD", "Job", "Search", "Worker", "finished", "run_jobs"]
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 DISK_ROOM = 1 << 30  # bytes of free disk space that checkpoints leave
@@ -78,12 +78,26 @@ class Search:
 
 @dataclass(frozen=True)
 class Job:
-    """Train one trial on one fold up to a number of passes."""
+    """Train one trial on one fold up to a number of passes.
+
+    Attributes:
+        number: The number of the trial.
+        settings: The settings of the trial.
+        fold: The number of the fold.
+        passes: The number of passes, from the first pass on.
+        may_continue: Whether a later round may continue the trial, from its checkpoint.
+    """
 
     number: int
     settings: Settings
     fold: int
     passes: int
+    may_continue: bool = True
+
+    @property
+    def place(self) -> tuple[int, int]:
+        """The trial and the fold, which the jobs of all rounds share."""
+        return self.number, self.fold
 
 
 class Worker:
@@ -95,13 +109,30 @@ class Worker:
         self.part = lru_cache(MOST_ENCODED)(search.part)
 
     def run(self, job: Job) -> JobResult | None:
-        """Run a job; None means that it was interrupted.
+        """Run a job from its checkpoint in the folder, if there is one; None: it was interrupted.
 
-        Training that diverges ends there, with the scores of the passes that earlier jobs made, or
-        else 0.
+        The new checkpoint replaces it there.
         """
         if self.stopped():
             return None
+        path = self.search.folder / f"{job.number}-{job.fold}"
+        result, checkpoint = self.train(job, _load(path))
+        if checkpoint is not None:
+            self._save(checkpoint, path)
+        return result
+
+    def train(
+        self, job: Job, earlier: Checkpoint | None
+    ) -> tuple[JobResult | None, Checkpoint | None]:
+        """Train from the checkpoint of an earlier job, if there is one that fits.
+
+        Training that diverges ends there, with the scores of the passes that earlier jobs made, or
+        else 0.
+
+        Returns:
+            The result, None if it was interrupted; and a checkpoint, if there is something to
+            continue.
+        """
         parameters, features = self.search.split(job.settings)
         part = self.part(job.fold, features)
         settings = TrainingSettings(
@@ -111,58 +142,64 @@ class Worker:
             patience=NEVER,
             threads=1,
         )
-        path = self.search.folder / f"{job.number}-{job.fold}"
-        resume = self._checkpoint(path, part.train, settings.values(), job.passes)
-        history = [] if resume is None else resume.history
-        ended = False
+        if earlier is not None and not self._fits(earlier, part.train, settings, job.passes):
+            earlier = None
+        history = [] if earlier is None else earlier.history
+        ended, checkpoint = False, None
         if len(history) < job.passes:
             try:
                 result = part.run(
                     replace(settings, passes=job.passes - len(history)),
-                    resume=resume,
+                    resume=earlier,
                     callbacks=[_Stopping(self.stopped)],
                 )
             except KeyboardInterrupt:  # before the end of the first pass
-                return None
+                return None, None
             except DivergenceError:
                 ended = True
             else:
                 history = result.history
                 ended = result.stopped == "converged"
-                self._keep(result.checkpoint, path)
-                if result.stopped == "interrupt":
-                    return None
+                interrupted = result.stopped == "interrupt"
+                if job.may_continue or interrupted:
+                    checkpoint = result.checkpoint
+                if checkpoint is not None:
+                    checkpoint = replace(checkpoint, best=0, best_weights=None)
+                if interrupted:
+                    return None, checkpoint
         scores = [report.score for report in history] or [0.0]
         seconds = sum(report.seconds for report in history)
-        return JobResult(job.number, job.fold, job.passes, scores, seconds, ended)
+        done = JobResult(job.number, job.fold, job.passes, scores, seconds, ended)
+        return done, checkpoint
 
-    def _keep(self, state: Checkpoint | None, path: Path) -> None:
+    def _save(self, checkpoint: Checkpoint, path: Path) -> None:
         """Save a checkpoint; without disk space for it, a later job starts from the beginning."""
-        if state is None:
-            return
-        size = sum(array.nbytes for array in state.arrays.values())
+        size = sum(array.nbytes for array in checkpoint.arrays.values())
         with contextlib.suppress(AdaptagError, OSError):
             if shutil.disk_usage(self.search.folder).free > size + DISK_ROOM:
-                replace(state, best=0, best_weights=None).save(path)
+                checkpoint.save(path)
 
-    def _checkpoint(
-        self, path: Path, training: Examples, expected: Settings, passes: int
-    ) -> Checkpoint | None:
-        """The checkpoint of an earlier job of the trial, if there is one that fits."""
-        try:
-            state = Checkpoint.load(path)
-        except AdaptagError:
-            return None
-        saved = dict(state.parameters)
+    def _fits(
+        self, checkpoint: Checkpoint, training: Examples, settings: TrainingSettings, passes: int
+    ) -> bool:
+        """Whether a checkpoint is that of an earlier job of the same trial."""
+        saved, expected = dict(checkpoint.parameters), settings.values()
         if expected.get("rate") == AUTO:
             expected["rate"] = saved.get("rate", AUTO)
-        same = (state.algorithm, saved, state.seed) == (
-            self.search.algorithm,
-            expected,
-            self.search.seed,
+        return (
+            (checkpoint.algorithm, saved) == (self.search.algorithm, expected)
+            and checkpoint.seed == self.search.seed
+            and len(checkpoint.history) <= passes
+            and checkpoint.data == checksum(training)
         )
-        fits = same and len(state.history) <= passes and state.data == checksum(training)
-        return state if fits else None
+
+
+def _load(path: Path) -> Checkpoint | None:
+    """The checkpoint in a file, if there is one."""
+    try:
+        return Checkpoint.load(path)
+    except AdaptagError:
+        return None
 
 
 class _Stopping(Callback):
@@ -204,7 +241,7 @@ def run_jobs(
 
         def in_turn(jobs: Sequence[Job]) -> Iterator[JobResult]:
             for job in jobs:
-                yield _finished(worker.run(job))
+                yield finished(worker.run(job))
 
         yield in_turn
         return
@@ -214,7 +251,7 @@ def run_jobs(
 
     def at_once(jobs: Sequence[Job]) -> Iterator[JobResult]:
         for future in as_completed([pool.submit(_run, job) for job in jobs]):
-            yield _finished(future.result())
+            yield finished(future.result())
 
     others = {name: os.environ.get(name) for name in ONE_THREAD}
     os.environ.update(dict.fromkeys(ONE_THREAD, "1"))  # for processes started from here on
@@ -234,7 +271,8 @@ def run_jobs(
                 os.environ[name] = value
 
 
-def _finished(result: JobResult | None) -> JobResult:
+def finished(result: JobResult | None) -> JobResult:
+    """The result of a job; one that was interrupted interrupts the search."""
     if result is None:
         raise KeyboardInterrupt
     return result

@@ -398,6 +398,8 @@ def machine_line(machine: Mapping[str, str]) -> str:
     """What times depend on, in one line."""
     m = machine
     first = f"{m['processor']}, {m['cores']} cores, {m['system']}"
+    if "cluster" in m:
+        first = f"{m['cluster']}, started from {first}"
     return f"{first}, Python {m['Python']}, adaptag {m['adaptag']}"
 
 

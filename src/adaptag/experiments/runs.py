@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from adaptag.training.job import Result
     from adaptag.training.settings import TrainingSettings
 
-__all__ = ["INTERRUPT", "ZERO_TOLERANCE", "Outcome", "active_weights", "run_candidate"]
+__all__ = [
+    "INTERRUPT",
+    "ZERO_TOLERANCE",
+    "Outcome",
+    "PlannedRun",
+    "active_weights",
+    "run_candidate",
+]
 
 ZERO_TOLERANCE = 1e-6  # times the largest weight: smaller ones are rounding errors and count as 0
 INTERRUPT = "interrupt"  # why training ended
@@ -47,6 +54,23 @@ class Outcome:
 
     run: Run
     counts: NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class PlannedRun:
+    """A run that a comparison will make.
+
+    Attributes:
+        candidate: What is trained.
+        problem: What it is trained on.
+        seed: The seed of the sentence order; None for a batch algorithm.
+        settings: The settings of training.
+    """
+
+    candidate: Candidate
+    problem: Problem
+    seed: int | None
+    settings: TrainingSettings
 
 
 class _StartTime(Callback):

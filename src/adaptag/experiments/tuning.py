@@ -8,6 +8,7 @@ optimization").
 
 from __future__ import annotations
 
+import contextlib
 import os
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -28,7 +29,7 @@ from adaptag.training.settings import TrainingSettings
 from adaptag.version import __version__
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -88,6 +89,7 @@ def tune(
     finalists: int | None = 2,
     seed: int = 1,
     jobs: int | None = None,
+    cluster: str | None = None,
     state_file: PathLike | None = None,
     restart: bool = False,
     callbacks: Sequence[TuningCallback] = (),
@@ -98,7 +100,7 @@ def tune(
     For each fold the features come from its training part alone. The score of a trial is the best
     mean of its folds over the passes, and that number of passes is chosen. Of equal scores the
     smaller sigma is chosen, then the greater l1, the greater cutoff, the lower rate, and the
-    earlier combination. The result does not depend on ``jobs``.
+    earlier combination. The result does not depend on ``jobs``, nor on the cluster.
 
     Args:
         data: The training data in any form that the task takes, or a pair of data and labels; not
@@ -122,6 +124,8 @@ def tune(
         seed: The seed of the sentence order in training, and of ``shuffle``.
         jobs: The number of processes; by default one per core. With more than one, a script needs
             ``if __name__ == "__main__":``, as Python's multiprocessing does.
+        cluster: Instead of processes on this machine, the address of a Ray cluster, ``auto`` or
+            ``local``; see ``adaptag.ray.connect``.
         state_file: Saves finished jobs; the same call continues from there later.
         restart: Start over and discard the content of the state file.
         callbacks: Called during the search.
@@ -146,6 +150,8 @@ def tune(
     for name, value in (("finalists", finalists), ("jobs", jobs)):
         if value is not None and value < 1:
             raise ParameterError(f"{name} is {value}; allowed: 1 or more")
+    if jobs is not None and cluster is not None:
+        raise ParameterError("jobs are processes on this machine; a cluster uses all its CPUs")
     resolved_task = task_of(task, options)
     values = space_of(declaration, space, also, resolved_task.declaration.searchable())
     for name in values:
@@ -172,9 +178,19 @@ def tune(
         "seed": seed,
         **prepared.record(),
     }
-    with State(state_file, description, restart=restart) as state:
+    with contextlib.ExitStack() as stack:
+        ray = None
+        if cluster is not None:
+            from adaptag.experiments.cluster import connect, run_jobs_on_cluster
+
+            ray = stack.enter_context(connect(cluster))
+        state = stack.enter_context(State(state_file, description, restart=restart))
         search = Search(prepared, corpus, parts, algorithm, seed, state.folder)
-        _successive_halving(search, trials, rungs, state, jobs or cores(), callbacks)
+        runner = (
+            run_jobs(search, jobs or cores()) if ray is None else run_jobs_on_cluster(search, ray)
+        )
+        run = stack.enter_context(runner)
+        _successive_halving(search, trials, rungs, state, run, callbacks)
     return Tuning(
         algorithm=algorithm,
         data=os.fspath(data) if isinstance(data, (str, os.PathLike)) else "TRAIN",
@@ -227,7 +243,7 @@ def _successive_halving(
     trials: list[Trial],
     rungs: list[tuple[int, int]],
     state: State,
-    processes: int,
+    run: Callable[[Sequence[Job]], Iterator[JobResult]],
     callbacks: Sequence[TuningCallback],
 ) -> None:
     """Train the trials, round by round.
@@ -237,35 +253,34 @@ def _successive_halving(
     """
     n_folds = len(search.held_out)
     alive, best = trials, None
-    with run_jobs(search, processes) as run:
-        for rung, (size, passes) in enumerate(rungs, 1):
-            alive = sorted(alive, key=lambda trial: trial.rank)[:size] if rung > 1 else alive
-            _remove_checkpoints(search, {trial.number for trial in alive})
-            planned = [
-                Job(trial.number, trial.settings, fold, passes)
-                for fold in range(n_folds)  # fold by fold: processes cache its data
-                for trial in alive
-                if not (trial.ended and trial.ended[fold])
-            ]
-            finished = {(d.number, d.fold): d for d in state.done.values() if d.passes == passes}
-            todo = [job for job in planned if (job.number, job.fold) not in finished]
-            done = len(planned) - len(todo)
+    for rung, (size, passes) in enumerate(rungs, 1):
+        alive = sorted(alive, key=lambda trial: trial.rank)[:size] if rung > 1 else alive
+        _remove_checkpoints(search, {trial.number for trial in alive})
+        planned = [
+            Job(trial.number, trial.settings, fold, passes, may_continue=rung < len(rungs))
+            for fold in range(n_folds)  # fold by fold: processes cache its data
+            for trial in alive
+            if not (trial.ended and trial.ended[fold])
+        ]
+        finished = {(d.number, d.fold): d for d in state.done.values() if d.passes == passes}
+        todo = [job for job in planned if (job.number, job.fold) not in finished]
+        done = len(planned) - len(todo)
 
-            def report_progress() -> None:
-                for callback in callbacks:
-                    callback.on_progress(
-                        Progress(rung, len(rungs), size, passes, done, len(planned), best)  # noqa: B023
-                    )
+        def report_progress() -> None:
+            for callback in callbacks:
+                callback.on_progress(
+                    Progress(rung, len(rungs), size, passes, done, len(planned), best)  # noqa: B023
+                )
 
+        report_progress()
+        for result in run(todo):
+            state.add(result)
+            finished[result.number, result.fold] = result
+            done += 1
             report_progress()
-            for result in run(todo):
-                state.add(result)
-                finished[result.number, result.fold] = result
-                done += 1
-                report_progress()
-            for trial in alive:
-                _add_results(trial, [finished.get((trial.number, fold)) for fold in range(n_folds)])
-            best = min(alive, key=lambda trial: trial.rank)
+        for trial in alive:
+            _add_results(trial, [finished.get((trial.number, fold)) for fold in range(n_folds)])
+        best = min(alive, key=lambda trial: trial.rank)
 
 
 def _add_results(trial: Trial, results: list[JobResult | None]) -> None:

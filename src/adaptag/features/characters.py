@@ -15,6 +15,7 @@ from adaptag._native import core
 from adaptag.errors import ParameterError, unknown
 from adaptag.features.index import Encoded
 from adaptag.features.settings import FOLDS, CharacterFeatures
+from adaptag.storage.stored import PickledFields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -49,7 +50,7 @@ def word_list(words: Iterable[str], fold: str = "none") -> core.Lexicon:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CharacterIndex:
+class CharacterIndex(PickledFields):
     """The items of a training corpus that are features; see ``segment_index.hpp``.
 
     Attributes:

@@ -14,6 +14,7 @@ from adaptag.errors import CorpusError, ModelError, ParameterError
 from adaptag.features.settings import FeatureSettings
 from adaptag.features.template import Template
 from adaptag.parallel import threads_for
+from adaptag.storage.stored import PickledFields
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -64,7 +65,7 @@ class Encoded:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class FeatureIndex:
+class FeatureIndex(PickledFields):
     """Predicates of a template over a vocabulary, numbered by kind and decreasing frequency.
 
     Attributes:

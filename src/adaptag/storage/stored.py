@@ -1,8 +1,9 @@
-"""What models and segmenters share: a file of their own, bytes, pickles."""
+"""What models, segmenters and indexes share: a file of their own, bytes, pickles."""
 
 from __future__ import annotations
 
 import io
+from dataclasses import fields
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 from adaptag.storage.files import replace_file
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from adaptag.storage.files import PathLike
 
-__all__ = ["Stored"]
+__all__ = ["PickledFields", "Stored"]
 
 
 class Stored:
@@ -66,3 +67,11 @@ class Stored:
         cls, header: Mapping[str, Any], tensors: Mapping[str, NDArray[Any]], name: str
     ) -> Self:
         raise NotImplementedError
+
+
+class PickledFields:
+    """A dataclass whose pickles hold its fields, not what cached properties have added to it."""
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The fields by name."""
+        return {item.name: getattr(self, item.name) for item in fields(self)}  # type: ignore[arg-type]
