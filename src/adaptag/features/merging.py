@@ -65,7 +65,8 @@ class ShardStrings:
     Attributes:
         template: The template that the features are made with.
         n_columns: The feature columns of the data; None for attributes.
-        n_tokens: The tokens of the data. Where there are none, nothing else is looked at.
+        has_data: Whether there are tokens, or an index to grow from. If not, nothing else is looked
+            at: how many columns a shard without tokens would have is not known.
         vocabulary_bytes: The UTF-8 text of all strings, uint8.
         vocabulary_offsets: Where each string begins, then the end, uint32 ``[V + 1]``.
         derived: What the macros of the template make of each string, uint32 ``[columns, V]``.
@@ -73,7 +74,7 @@ class ShardStrings:
 
     template: Template
     n_columns: int | None
-    n_tokens: int
+    has_data: bool
     vocabulary_bytes: NDArray[np.uint8]
     vocabulary_offsets: NDArray[np.uint32]
     derived: NDArray[np.uint32]
@@ -157,7 +158,7 @@ def count_features(
     strings = ShardStrings(
         template,
         columns,
-        corpus.n_tokens,
+        start is not None or corpus.n_tokens > 0,
         *(tables[name] for name in ("vocabulary_bytes", "vocabulary_offsets", "derived")),
     )
     counts = ShardCounts(tables["keys"], tables["kinds"], tables["counts"])
@@ -177,7 +178,7 @@ def merge_strings(
     Returns:
         The strings of all data, and for each shard the new numbers of its strings, uint32 ``[V]``.
     """
-    filled = [(number, shard) for number, shard in enumerate(shards, 1) if shard.n_tokens]
+    filled = [(number, shard) for number, shard in enumerate(shards, 1) if shard.has_data]
     if not filled:
         raise CorpusError(f"{len(shards)} shards hold no token; allowed: 1 or more")
     first_number, first = filled[0]
@@ -196,7 +197,7 @@ def merge_strings(
     merged = ShardStrings(
         first.template,
         first.n_columns,
-        sum(shard.n_tokens for shard in shards),
+        True,
         *(tables[name] for name in ("vocabulary_bytes", "vocabulary_offsets", "derived")),
     )
     return merged, numbers
@@ -220,13 +221,11 @@ def split_counts(
     """
     if not 1 <= n_ranges <= MOST_RANGES:
         raise ParameterError(f"n_ranges is {n_ranges}; allowed: 1 to {MOST_RANGES}")
-    if not len(numbers):  # a shard without tokens, whose template may be another one
-        counts = ShardCounts(
-            np.empty((0, template.program().arity + 1), np.uint32),
-            np.empty(0, np.uint8),
-            np.empty(0, np.uint32),
-        )
-    keys, fingerprints = core.renumber_keys(template.program(), counts.keys, numbers)
+    program = template.program()
+    given = counts.keys
+    if not len(given):  # the shard may have no tokens, and keys of another width
+        given = np.empty((0, program.arity + 1), np.uint32)
+    keys, fingerprints = core.renumber_keys(program, given, numbers)
     ranges = ((fingerprints >> np.uint64(32)) * np.uint64(n_ranges) >> np.uint64(32)).astype(
         np.uint16
     )
@@ -313,7 +312,7 @@ def final_encoding(
         numbers: The numbers of its strings for all data.
         index: The index of all data.
     """
-    if not len(numbers):
+    if not len(counts.keys):
         return encoded
     program = index.template.program()
     keys, _ = core.renumber_keys(program, counts.keys, numbers)
