@@ -97,7 +97,7 @@ class ShardCounts:
 
 @dataclass(frozen=True, eq=False)
 class MergedCounts:
-    """Some predicates of all data, in any order.
+    """Some predicates of all data, in the order of their first appearance.
 
     Attributes:
         keys: The skeleton and the strings of each, in the numbers of all data, uint32 ``[P, W]``.
@@ -256,15 +256,17 @@ def merge_range(parts: Sequence[CountRange], cutoff: int = 1, n_old: int = 0) ->
     order = np.argsort(fingerprints, kind="stable")  # of equal ones, that of the first shard first
     ordered = fingerprints[order]
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
-    counts = np.concatenate([part.counts for part in parts])[order]
-    sums = np.add.reduceat(counts, starts) if len(starts) else counts
-    chosen = order[starts]
-    first = np.concatenate([part.first for part in parts])[chosen]
-    kept = (sums >= cutoff) | (first < n_old)
-    chosen = chosen[kept]
+    counts = np.concatenate([part.counts for part in parts])
+    sums = np.zeros_like(counts)  # of each predicate where it comes first, else 0
+    if len(starts):
+        sums[order[starts]] = np.add.reduceat(counts[order], starts)
+    first = np.concatenate([part.first for part in parts])
+    kept = sums >= max(cutoff, 1)
+    if n_old:
+        kept[order[starts]] |= first[order[starts]] < n_old
     return MergedCounts(
-        np.concatenate([part.keys for part in parts])[chosen],
-        np.concatenate([part.kinds for part in parts])[chosen],
+        np.concatenate([part.keys for part in parts])[kept],
+        np.concatenate([part.kinds for part in parts])[kept],
         sums[kept],
         first[kept],
     )
@@ -285,7 +287,7 @@ def merged_index(
         settings: The cut-offs, which hold for the counts of all data.
         start: The index to grow from; where no predicate is new, the index stays this one.
     """
-    order = np.argsort(np.concatenate([part.first for part in ranges]))
+    order = np.argsort(np.concatenate([part.first for part in ranges]), kind="stable")
     counts = np.concatenate([part.counts for part in ranges])[order]
     builder = _builder_of(strings)
     builder.add_counted(
