@@ -12,21 +12,23 @@
 #include "encoded_parts.hpp"
 #include "index_tables.hpp"
 #include "predicate_numbering.hpp"
+#include "stored_keys.hpp"
 #include "token_numbering.hpp"
 
 namespace adaptag {
 
 class IndexBuilder {
  public:
-  explicit IndexBuilder(Program program) : IndexBuilder(std::move(program), Vocabulary()) {}
+  explicit IndexBuilder(const Program& program)
+      : IndexBuilder(program, TokenNumbering(program.columns.size())) {}
 
   // Starts from the tables of an index, whose strings and predicates are known from now on, under
   // their old numbers. The tables may come from a damaged file: throws unless all numbers are in
   // range.
-  IndexBuilder(Program program, const VocabularyView& stored, std::span<const uint32_t> derived,
-               std::span<const uint32_t> keys, const std::array<uint32_t, 3>& n_of_kind)
-      : IndexBuilder(std::move(program), Vocabulary(stored)) {
-    seed_derived(derived, stored.size());
+  IndexBuilder(const Program& program, const VocabularyView& stored,
+               std::span<const uint32_t> derived, std::span<const uint32_t> keys,
+               const std::array<uint32_t, 3>& n_of_kind)
+      : IndexBuilder(program, TokenNumbering(program.columns.size(), stored, derived)) {
     seed_predicates(keys, n_of_kind, stored.size());
   }
 
@@ -102,8 +104,31 @@ class IndexBuilder {
   // Forgets the encoded data, not the predicates, which still count as often as they were seen.
   void clear_data() { data = {}; }
 
-  // Treats all predicates as old ones: freezing keeps them, in order of first appearance.
-  void mark_all_as_old() { n_old_ = uint32_t(predicates_.size()); }
+  // Treats the first n predicates as old ones: freezing keeps them, in order of first appearance.
+  void mark_as_old(size_t n) { n_old_ = uint32_t(std::min(n, predicates_.size())); }
+  void mark_all_as_old() { mark_as_old(predicates_.size()); }
+
+  // Adds the strings of a builder of a later part of the data, and what macros make of them;
+  // returns their numbers here.
+  std::vector<uint32_t> add_strings(const VocabularyView& strings,
+                                    std::span<const uint32_t> derived_of) {
+    return tokens_.merge(TokenNumbering(program_.columns.size(), strings, derived_of));
+  }
+  // Adds new predicates, none of them twice, with how often other builders have counted them.
+  void add_counted(std::span<const uint32_t> keys_of, std::span<const uint8_t> kinds,
+                   std::span<const uint32_t> counts) {
+    const StoredKeys stored(program_);
+    predicates_.append_counted(stored.fingerprints(keys_of, kinds, vocabulary().size()), kinds,
+                               keys_of, counts);
+  }
+
+  // Hands over the predicates as they were counted, in order of first appearance, which are the
+  // numbers of the encoded data too, and fills `derived`. Nothing can be added afterwards.
+  PredicateCounts take_counts() {
+    data.renumber({0, 0}, false, [](uint32_t id) { return id; });
+    derived = tokens_.derived_table();
+    return predicates_.take_counts(n_threads_);
+  }
 
   // Numbers the predicates by kind: first those of the index it started from, as they were, then
   // those seen at least `cutoff` times, by falling frequency. Drops the others and rewrites the
@@ -128,10 +153,8 @@ class IndexBuilder {
   std::vector<uint32_t> derived;  // [columns, V]
 
  private:
-  IndexBuilder(Program program, Vocabulary strings)
-      : program_(std::move(program)),
-        tokens_(program_.columns.size(), std::move(strings)),
-        predicates_(size_t(program_.arity)) {
+  IndexBuilder(const Program& program, TokenNumbering tokens)
+      : program_(program), tokens_(std::move(tokens)), predicates_(size_t(program.arity)) {
     for (int k = 1; k <= program_.reach; ++k) {
       before_.push_back(vocabulary().intern(Program::boundary(-k)));
       behind_.push_back(vocabulary().intern(Program::boundary(k)));
@@ -240,7 +263,7 @@ class IndexBuilder {
   }
 
   void write_tables(std::span<const uint32_t> order) {
-    const size_t width = predicates_.width(), V = vocabulary().size();
+    const size_t width = predicates_.width();
     LargeVector<uint64_t> fingerprints(order.size());
     keys.resize(order.size() * width);
     for_ranges(order.size(), n_threads_, [&](int, size_t begin, size_t end) {
@@ -250,9 +273,7 @@ class IndexBuilder {
       }
     });
     slots = slots_of(fingerprints, n_threads_);
-    derived.assign(program_.columns.size() * V, VocabularyView::unknown);
-    for (size_t c = 0; c < program_.columns.size(); ++c)
-      std::copy(tokens_.derived[c].begin(), tokens_.derived[c].end(), derived.begin() + c * V);
+    derived = tokens_.derived_table();
   }
 
   void drop_rare_edge_weights(std::span<const uint32_t> count, uint32_t cutoff,
@@ -269,66 +290,22 @@ class IndexBuilder {
       if (rich(id) && count[id] < least) predicates_.kinds[id] = 0;
   }
 
-  void seed_derived(std::span<const uint32_t> table, size_t V) {
-    if (table.size() != V * program_.columns.size())
-      throw std::invalid_argument("index: the tables differ in size");
-    for (const uint32_t id : table)
-      if (id >= V && id != VocabularyView::unknown)
-        throw std::invalid_argument("index: a derived string is out of range");
-    for (size_t c = 0; c < program_.columns.size(); ++c)
-      tokens_.derived[c].assign(table.begin() + c * V, table.begin() + (c + 1) * V);
-  }
-
   void seed_predicates(std::span<const uint32_t> keys, const std::array<uint32_t, 3>& n_of_kind,
                        size_t V) {
     const size_t width = predicates_.width(), n = keys.size() / width;
     if (keys.size() % width || uint64_t{n_of_kind[0]} + n_of_kind[1] + n_of_kind[2] != n)
       throw std::invalid_argument("index: keys and numbers of predicates do not fit together");
     predicates_.keys.assign(keys.begin(), keys.end());
-    const std::vector<Form> forms = skeleton_forms();
+    const StoredKeys stored(program_);
     size_t id = 0;
     for (int kind = 0; kind < 3; ++kind)
       for (uint32_t k = 0; k < n_of_kind[kind]; ++k, ++id) {
         const auto key = keys.subspan(id * width, width);
-        if (!predicates_.add_stored(stored_fingerprint(key, kind, forms, V), kind))
+        stored.check_kind(key, kind);
+        if (!predicates_.add_stored(stored.fingerprint(key, V), kind))
           throw std::invalid_argument("index: a predicate is stored twice");
       }
     mark_all_as_old();
-  }
-
-  // What a skeleton's predicates look like.
-  struct Form {
-    int kind = -1;  // −1: no line has this skeleton
-    size_t n_tokens = 0;
-  };
-
-  std::vector<Form> skeleton_forms() const {
-    std::vector<Form> forms;
-    const auto set = [&](uint32_t skeleton, Form form) {
-      if (forms.size() <= skeleton) forms.resize(skeleton + 1);
-      forms[skeleton] = form;
-    };
-    for (const Line& line : program_.lines) set(line.skeleton, {line.kind, line.macros.size()});
-    if (program_.attribute_skeleton >= 0)
-      set(uint32_t(program_.attribute_skeleton), {program_.attribute_kind, 1});
-    return forms;
-  }
-
-  // The fingerprint of a stored key: a skeleton, its tokens, and `unknown` behind them.
-  static uint64_t stored_fingerprint(std::span<const uint32_t> key, int kind,
-                                     const std::vector<Form>& forms, size_t V) {
-    // A predicate that is too rare for edge weights has node weights only.
-    if (key[0] >= forms.size() ||
-        (forms[key[0]].kind != kind && !(forms[key[0]].kind == 1 && kind == 0)))
-      throw std::invalid_argument("index: a predicate's template line is out of range");
-    const size_t n_tokens = forms[key[0]].n_tokens;
-    uint64_t h = Program::seed(key[0]);
-    for (size_t k = 1; k < key.size(); ++k) {
-      if (k <= n_tokens ? key[k] >= V : key[k] != VocabularyView::unknown)
-        throw std::invalid_argument("index: a predicate's token is out of range");
-      if (k <= n_tokens) h = mix(h, key[k]);
-    }
-    return Program::fingerprint(h);
   }
 
   static constexpr size_t no_limit = 0xFFFFFFF0u;

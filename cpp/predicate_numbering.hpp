@@ -11,6 +11,13 @@
 
 namespace adaptag {
 
+// What was counted: predicates by number.
+struct PredicateCounts {
+  LargeVector<uint32_t> keys;  // [P, 1 + arity] skeleton and token numbers
+  LargeVector<uint8_t> kinds;
+  LargeVector<uint32_t> counts;
+};
+
 // Predicates by their fingerprints, with how often each was seen.
 class alignas(128) PredicateNumbering {
  public:
@@ -68,6 +75,15 @@ class alignas(128) PredicateNumbering {
     append_unknown(later, counts, numbers, n);
     return numbers;
   }
+  // Adds predicates that are not here yet, with their counts; the table gets them as after `merge`.
+  void append_counted(std::span<const uint64_t> added, std::span<const uint8_t> kinds_of,
+                      std::span<const uint32_t> keys_of, std::span<const uint32_t> counts_of) {
+    fingerprints.insert(fingerprints.end(), added.begin(), added.end());
+    kinds.insert(kinds.end(), kinds_of.begin(), kinds_of.end());
+    keys.insert(keys.end(), keys_of.begin(), keys_of.end());
+    late_counts_.insert(late_counts_.end(), counts_of.begin(), counts_of.end());
+    for (const uint8_t kind : kinds_of) ordinals.push_back(n_of_kind[kind]++);
+  }
   void complete_table(int n) {
     if (late_counts_.empty()) return;
     const size_t first = size() - late_counts_.size();
@@ -85,6 +101,12 @@ class alignas(128) PredicateNumbering {
     for_slots(n_threads, [&](const Slot& slot) { out[slot.number] = slot.count; });
     std::copy(late_counts_.begin(), late_counts_.end(), out.end() - late_counts_.size());
     return out;
+  }
+
+  // Hands over what was counted, in n threads.
+  PredicateCounts take_counts(int n) {
+    LargeVector<uint32_t> all = counts(n);
+    return {std::move(keys), std::move(kinds), std::move(all)};
   }
 
   LargeVector<uint64_t> fingerprints;  // by number, as are all of these

@@ -9,8 +9,21 @@ namespace adaptag {
 // Tokens, and what the macros of a program make of them.
 class TokenNumbering {
  public:
-  explicit TokenNumbering(size_t n_columns, Vocabulary strings = {})
-      : vocabulary(std::move(strings)), derived(n_columns) {}
+  explicit TokenNumbering(size_t n_columns) : derived(n_columns) {}
+
+  // Stored strings, and what macros make of them [columns, V]. They may come from a damaged file:
+  // throws unless all numbers are in range.
+  TokenNumbering(size_t n_columns, const VocabularyView& strings, std::span<const uint32_t> table)
+      : vocabulary(strings), derived(n_columns) {
+    const size_t V = vocabulary.size();
+    if (table.size() != V * n_columns)
+      throw std::invalid_argument("index: the tables differ in size");
+    for (const uint32_t id : table)
+      if (id >= V && id != VocabularyView::unknown)
+        throw std::invalid_argument("index: a derived string is out of range");
+    for (size_t c = 0; c < n_columns; ++c)
+      derived[c].assign(table.begin() + c * V, table.begin() + (c + 1) * V);
+  }
 
   // The number of a token as a column of the program has it. Where `grow` is false and the string
   // is new, it is unknown.
@@ -41,6 +54,15 @@ class TokenNumbering {
           derived[c][numbers[raw]] = numbers[later.derived[c][raw]];
     }
     return numbers;
+  }
+
+  // What macros make of all strings, [columns, V].
+  std::vector<uint32_t> derived_table() const {
+    const size_t V = vocabulary.size();
+    std::vector<uint32_t> table(derived.size() * V, VocabularyView::unknown);
+    for (size_t c = 0; c < derived.size(); ++c)
+      std::copy(derived[c].begin(), derived[c].end(), table.begin() + c * V);
+    return table;
   }
 
   Vocabulary vocabulary;

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import adaptag
 from adaptag.corpus.chunks import ChunkScheme
+from adaptag.corpus.label_windows import LabelWindows
 from adaptag.corpus.schemes import LabelConversion, TrainingLabels
 from adaptag.corpus.settings import SCHEMES
 from tests.reference.crf import chunks
@@ -67,14 +68,15 @@ def test_training_labels_follow_the_rules_and_every_sentence_can(scheme, labels)
     names = ["O", "B-X", "I-X", "E-X", "S-X", "B-Y", "XYZ"]
     offsets = np.cumsum([0, *map(len, labels)])
     ids = np.array([-1 if x is None else names.index(x) for s in labels for x in s], np.int32)
-    made = TrainingLabels.of(names, ids, offsets, scheme)
+    made = TrainingLabels.of(LabelWindows.of(names, ids, offsets), scheme)
+    written = made.conversion.apply(ids, offsets)
     outside = len(made.names)
     assert (made.legal == ChunkScheme(made.names, chunked=True).legal(scheme)).all()
     for first, end in itertools.pairwise(offsets.tolist()):
         reached = np.zeros(outside + 1, bool)
         reached[outside] = True
         anything = reached.copy()
-        for code in made.ids[first:end].tolist():
+        for code in written[first:end].tolist():
             anything = (anything[:, None] & made.legal.astype(bool)).any(axis=0)
             reached = (reached[:, None] & made.legal.astype(bool)).any(axis=0)
             anything[outside] = reached[outside] = False

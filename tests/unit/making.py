@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import NamedTuple
 
+from adaptag.dataset.shards import count_shard, merge_summaries, shard_dataset
 from adaptag.features.index import FeatureIndex
+from adaptag.features.merging import merge_range, merged_index, split_counts
 from adaptag.features.settings import CharacterFeatures, FeatureSettings
 from adaptag.training.job import TrainingJob
 from adaptag.training.settings import NEVER, TrainingSettings
@@ -89,3 +92,40 @@ def fit(
     )
     job.run()
     return job.result
+
+
+def sent(value):
+    """A value as another process gets it."""
+    return pickle.loads(pickle.dumps(value))
+
+
+def datasets_of_shards(corpora, settings, n_ranges=3, start=None, label_names=()):
+    """The datasets of shards, made as by workers that share nothing, and the summary of all."""
+    counted = [
+        sent(count_shard(corpus, settings, start=start, label_names=label_names))
+        for corpus in corpora
+    ]
+    data = sent(merge_summaries([summary for summary, _ in counted]))
+    template = data.strings.template
+    split = [
+        sent(split_counts(shard.counts, data.numbers[number], template, number, n_ranges))
+        for number, (_, shard) in enumerate(counted)
+    ]
+    n_old = 0 if start is None else start.n_predicates
+    ranges = [
+        sent(merge_range([ranges[k] for ranges in split], settings.cutoff, n_old))
+        for k in range(n_ranges)
+    ]
+    index = merged_index(data.strings, ranges[::-1], settings, start=start)  # in any order
+    datasets = [
+        shard_dataset(
+            shard,
+            index,
+            numbers,
+            data.labels.names,
+            settings,
+            labels_in_feature_column=data.in_feature_column,
+        )
+        for (_, shard), numbers in zip(counted, data.numbers, strict=True)
+    ]
+    return datasets, data

@@ -7,6 +7,8 @@ import pytest
 
 import adaptag
 from adaptag.corpus.chunks import ChunkScheme, LabelScheme
+from adaptag.corpus.label_windows import LabelWindows
+from adaptag.corpus.schemes import followed_scheme
 from adaptag.errors import ParameterError
 
 # The same chunks, [New York] [Paris] and a name right after another one, in four schemes.
@@ -82,7 +84,17 @@ def write(scheme, rng):
 def test_a_slip_in_the_labels_does_not_change_the_scheme():
     names = ["O", "B-X", "I-X"]
     ids = np.array([1, 2, 0] * 50 + [0, 2, 2])
-    assert LabelScheme().count(names, ids, np.array([0, len(ids)])).name(names) == "iob2"
+    assert (
+        LabelScheme().count(LabelWindows.of(names, ids, np.array([0, len(ids)]))).name(names)
+        == "iob2"
+    )
+
+
+@pytest.mark.parametrize(("slips", "scheme"), [(4, "iob2"), (5, None)])
+def test_labels_follow_a_scheme_where_at_most_one_in_fifty_is_a_slip(slips, scheme):
+    ids = np.array([1, 2, 0] * 100 + [0, 2] * slips)
+    windows = LabelWindows.of(["O", "B-X", "I-X"], ids, np.array([0, len(ids)]))
+    assert followed_scheme(windows) == scheme
 
 
 def test_labels_that_mark_no_chunks_have_no_scheme():

@@ -328,6 +328,16 @@ def test_a_checkpoint_keeps_its_scheme(tmp_path, scheme):
         adaptag.train(*data, passes=3, resume=tmp_path / "c", scheme="ioe2")
 
 
+@pytest.mark.parametrize("scheme", ["as-is", "bioes"])
+def test_transitions_that_the_model_to_start_from_rules_out_are_refused(scheme):
+    """Training used to diverge on them."""
+    start = adaptag.train(
+        [["a", "b"], ["c"]], [["B-X", "I-X"], ["O"]], legal="seen", scheme=scheme, passes=1
+    )
+    with pytest.raises(CorpusError, match="sentence 2: 'O' and then 'O'; the transitions rule"):
+        adaptag.train([["c"], ["a", "b"]], [["O"], ["O", "O"]], start=start, passes=1)
+
+
 @pytest.mark.parametrize("own", SCHEMES)
 def test_training_continues_from_a_model_with_new_labels(own):
     start = model("bioes", own)

@@ -86,7 +86,38 @@ class IndexBuilder:
         self, capacity: tuple[int, int, int]
     ) -> tuple[_Offsets, NDArray[np.uint32], NDArray[np.float32]]: ...
     def snapshot(self) -> dict[str, Any]: ...
+    def take_counts(self) -> dict[str, Any]: ...
+    def add_strings(
+        self,
+        vocabulary_bytes: _Bytes,
+        vocabulary_offsets: NDArray[np.uint32],
+        derived: NDArray[np.uint32],
+    ) -> NDArray[np.uint32]: ...
+    def add_counted(
+        self,
+        keys: NDArray[np.uint32],
+        kinds: _Bytes,
+        counts: NDArray[np.uint32],
+        n_old: int = 0,
+    ) -> None: ...
     def freeze(self, cutoff: int, edge_cutoff: int, edge_share: float) -> dict[str, Any]: ...
+
+def renumber_keys(
+    program: Program, keys: NDArray[np.uint32], numbers: NDArray[np.uint32]
+) -> tuple[NDArray[np.uint32], NDArray[np.uint64]]: ...
+def find_keys(
+    program: Program,
+    keys: NDArray[np.uint32],
+    slots: NDArray[np.uint64],
+    stored: NDArray[np.uint32],
+) -> NDArray[np.uint32]: ...
+def renumber_data(
+    positions: _Offsets,
+    predicates: NDArray[np.uint32],
+    values: NDArray[np.float32],
+    numbers: NDArray[np.uint32],
+    n_of_kind: tuple[int, int, int],
+) -> tuple[_Offsets, NDArray[np.uint32], NDArray[np.float32]]: ...
 
 class FeatureIndex:
     @overload

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from adaptag.corpus.label_windows import LabelWindows
+
 __all__ = ["ChunkScheme", "LabelScheme", "role_of"]
 
 _ROLES = {"B": "B", "I": "I", "E": "E", "S": "S", "L": "E", "U": "S", "M": "I"}
@@ -151,22 +153,15 @@ class LabelScheme:
     fresh_b: int = 0
     fresh_i: int = 0
 
-    def count(
-        self,
-        labels: Sequence[str],
-        label_ids: NDArray[np.integer[Any]],
-        sentence_offsets: NDArray[np.integer[Any]],
-    ) -> LabelScheme:
+    def count(self, windows: LabelWindows) -> LabelScheme:
         """Count how the chunks of some sentences begin; labels that are not known are skipped."""
-        scheme = ChunkScheme(labels)
+        scheme = ChunkScheme(windows.names)
         outside = len(scheme.labels)
-        ids = np.where(label_ids < 0, outside, label_ids)
-        before = np.append(outside, ids)[:-1]
-        before[sentence_offsets[:-1][sentence_offsets[:-1] < len(ids)]] = outside
+        before, ids, _ = (np.where(side < 0, outside, side) for side in windows.contexts)
         roles = np.array([*scheme._roles, "O"])
         fresh = scheme.starts[before, ids] & ~scheme._follows_same_type()[before, ids]
-        self.fresh_b += int(np.count_nonzero(fresh & (roles[ids] == "B")))
-        self.fresh_i += int(np.count_nonzero(fresh & (roles[ids] == "I")))
+        self.fresh_b += int(windows.counts[fresh & (roles[ids] == "B")].sum())
+        self.fresh_i += int(windows.counts[fresh & (roles[ids] == "I")].sum())
         return self
 
     def name(self, labels: Sequence[str]) -> str | None:

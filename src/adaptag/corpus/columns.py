@@ -315,6 +315,13 @@ class ColumnCorpus:
             return False
         return core.holds_only(self.text, self.cells, columns - 1, list(labels))
 
+    def last_column_values(self, *, labelled: bool) -> list[str] | None:
+        """The values of the last feature column, of two or more; None where there are fewer."""
+        columns = self.n_feature_columns(labelled=labelled)
+        if columns < 2:
+            return None
+        return core.number_labels(self.text, self.cells, columns - 1, [])[1]
+
     def with_label(
         self,
         labels: NDArray[np.int32],

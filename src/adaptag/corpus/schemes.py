@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptag.corpus.chunks import ChunkScheme, LabelScheme, role_of
+from adaptag.corpus.label_windows import neighbours
 from adaptag.corpus.labels import NO_LABEL
 from adaptag.corpus.settings import SCHEMES
 from adaptag.errors import ParameterError, unknown
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from adaptag.corpus.label_windows import LabelWindows
 
 __all__ = ["Expansion", "LabelConversion", "TrainingLabels", "followed_scheme"]
 
@@ -149,10 +152,19 @@ class LabelConversion:
             The number of the label that is written, ``[T]``; −1 where it is not known, or depends
             on a neighbour whose label is not known.
         """
-        outside = len(self.labels)
-        left, right = np.append(NO_LABEL, ids)[:-1], np.append(ids, NO_LABEL)[1:]
-        filled = np.diff(offsets) > 0
-        left[offsets[:-1][filled]] = right[offsets[1:][filled] - 1] = outside
+        left, right = neighbours(ids, offsets, len(self.labels))
+        return self.write(left, ids, right)
+
+    def write(
+        self,
+        left: NDArray[np.integer[Any]],
+        ids: NDArray[np.integer[Any]],
+        right: NDArray[np.integer[Any]],
+    ) -> NDArray[np.int32]:
+        """Write labels between their neighbours, ``[n]`` each; see ``apply``.
+
+        A neighbour is −1 where it is not known, Y where it is outside of the sentence.
+        """
         before = np.where(left == NO_LABEL, UNKNOWN_BEFORE, self.before[left, ids])
         after = np.where(right == NO_LABEL, UNKNOWN_AFTER, self.after[ids, right])
         written: NDArray[np.int32] = self.table[ids, before, after]
@@ -261,63 +273,61 @@ class TrainingLabels:
     """The labels of training data in the scheme to train with.
 
     Attributes:
-        ids: The number of every token's label, int32 ``[T]``; −1 where it is not known.
-        names: The labels: those of a model to start from, those that occur, and for each type the
-            label of a chunk of one token, so that every sentence has a labelling that follows the
-            rules. Where some labels are not known, all labels of the scheme.
+        conversion: The conversion from the labels of the data. It writes the labels of a model to
+            start from, those that occur, and for each type the label of a chunk of one token, so
+            that every sentence has a labelling that follows the rules. Where some labels are not
+            known, it writes all labels of the scheme.
         legal: The transitions that are possible, uint8 ``[Y + 1, Y + 1]``: those of the scheme.
-        scheme: The scheme.
     """
 
-    ids: NDArray[np.int32]
-    names: tuple[str, ...]
+    conversion: LabelConversion
     legal: NDArray[np.uint8]
-    scheme: str
 
     @classmethod
-    def of(
-        cls,
-        names: Sequence[str],
-        ids: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        scheme: str,
-        known: Sequence[str] = (),
-    ) -> TrainingLabels:
+    def of(cls, windows: LabelWindows, scheme: str, known: Sequence[str] = ()) -> TrainingLabels:
         """Write the labels of training data in a scheme.
 
         Args:
-            names: The labels of the data.
-            ids: The number of every token's label, ``[T]``; −1 where it is not known.
-            offsets: The first token of every sentence, then T, ``[N + 1]``.
+            windows: The labels of the data.
             scheme: The scheme to train with.
             known: The labels of a model to start from, which come first.
         """
-        conversion = LabelConversion.of(names, scheme, known)
-        codes = conversion.apply(ids, offsets)
+        conversion = LabelConversion.of(windows.names, scheme, known)
+        codes = conversion.write(*windows.contexts)
         kept = np.arange(len(conversion.outputs)) < len(known)
         kept[codes[codes != NO_LABEL]] = True
         kept |= [role_of(name) == SINGLE[scheme] for name in conversion.outputs]
-        if (ids == NO_LABEL).any():
+        if windows.some_unknown:
             kept[:] = True
-        numbers = np.append(np.cumsum(kept) - 1, NO_LABEL).astype(np.int32)
+        numbers = np.append(np.where(kept, np.cumsum(kept) - 1, NO_LABEL), NO_LABEL)
         labels = tuple(name for name, keep in zip(conversion.outputs, kept, strict=True) if keep)
         legal = ChunkScheme(labels, chunked=True).legal(scheme).astype(np.uint8)
-        return cls(numbers[codes], labels, legal, scheme)
+        table = numbers.astype(np.int32)[conversion.table]
+        return cls(replace(conversion, outputs=labels, table=table), legal)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The labels that are trained, Y of them."""
+        return self.conversion.outputs
+
+    @property
+    def scheme(self) -> str:
+        """The scheme to train with."""
+        return self.conversion.scheme
 
 
-def followed_scheme(
-    names: Sequence[str], ids: NDArray[np.int32], offsets: NDArray[np.int64]
-) -> str | None:
+def followed_scheme(windows: LabelWindows) -> str | None:
     """The scheme that labels follow, but for some slips; None if they follow none.
 
     Labels that mark no chunks follow none, nor do those that are mostly written otherwise in the
     scheme that comes closest.
     """
-    scheme = LabelScheme().count(names, ids, offsets).name(names)
+    names = windows.names
+    scheme = LabelScheme().count(windows).name(names)
     if scheme is None:
         return None
     conversion = LabelConversion.of(names, scheme, names)
-    written = conversion.apply(ids, offsets)
+    written, ids = conversion.write(*windows.contexts), windows.labels[:, 1]
     marked = np.append(ChunkScheme(names).type_of >= 0, False)[ids] & (written != NO_LABEL)
-    rewritten = np.count_nonzero(marked & (written != ids))
-    return scheme if rewritten <= MOST_REWRITTEN * np.count_nonzero(marked) else None
+    rewritten = windows.counts[marked & (written != ids)].sum()
+    return scheme if rewritten <= MOST_REWRITTEN * windows.counts[marked].sum() else None

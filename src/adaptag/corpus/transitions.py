@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag.corpus.chunks import ChunkScheme, LabelScheme
-from adaptag.corpus.labels import NO_LABEL, check_transitions
 from adaptag.corpus.settings import SCHEMES
 from adaptag.errors import ParameterError, unknown
 from adaptag.settings import AUTO
@@ -18,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from adaptag.corpus.label_windows import LabelWindows
     from adaptag.corpus.schemes import TrainingLabels
 
     Transitions = str | Iterable[tuple[str | None, str | None]] | None
@@ -49,50 +49,35 @@ def scheme_transitions(legal: str, names: Sequence[str], scheme: str | None) -> 
     return ChunkScheme(names).legal(scheme).astype(np.uint8)
 
 
-def legal_transitions(
-    legal: Transitions,
-    names: Sequence[str],
-    codes: NDArray[np.int32],
-    offsets: NDArray[np.int64],
-) -> NDArray[np.uint8] | None:
-    """Turn what a user allows into a table; raise where the training data goes beyond it.
+def legal_transitions(legal: Transitions, windows: LabelWindows) -> NDArray[np.uint8] | None:
+    """Turn what a user allows into a table.
 
     Args:
         legal: A scheme, ``auto`` for that of the training data, ``seen`` for the transitions that
             occur in it, or pairs of labels. None allows all. In a pair, None is the outside
             of a sequence; where no pair says how sequences begin, or how they end, all labels may.
             Labels that are not in the training data, as in a part of it, are skipped.
-        names: The labels, Y of them.
-        codes: Those of the training data, ``[T]``.
-        offsets: The first token of every sequence, then T.
+        windows: The labels of the training data, Y of them.
 
     Returns:
         ``[Y + 1, Y + 1]``, 1 for what is allowed; outside of a sequence is number Y.
     """
     if legal is None:
         return None
-    outside = len(names)
-    table = np.zeros((outside + 1, outside + 1), np.uint8)
+    names = windows.names
     if not isinstance(legal, (str, Iterable)):
         raise ParameterError(f"legal is {legal!r}; allowed: a name, or pairs of labels")
     if not isinstance(legal, str):
-        _allow_pairs(table, legal, names)
-    elif legal == SEEN:
-        table = _seen(outside, codes, offsets)
-    elif legal in (AUTO, *SCHEMES):
-        scheme = LabelScheme().count(names, codes, offsets).name(names)
-        table = scheme_transitions(legal, names, scheme)
-    else:
+        return _allowed_pairs(legal, names)
+    if legal == SEEN:
+        return windows.transitions()
+    if legal not in (AUTO, *SCHEMES):
         raise ParameterError(unknown("legal", legal, [AUTO, *SCHEMES, SEEN]))
-    check_transitions(table, codes, offsets, names)
-    return table
+    return scheme_transitions(legal, names, LabelScheme().count(windows).name(names))
 
 
 def converted_transitions(
-    legal: Transitions,
-    labels: TrainingLabels,
-    offsets: NDArray[np.int64],
-    schemes: Sequence[str],
+    legal: Transitions, labels: TrainingLabels, windows: LabelWindows, schemes: Sequence[str]
 ) -> NDArray[np.uint8]:
     """Turn what a user allows into a table of labels that were converted to another scheme.
 
@@ -101,39 +86,28 @@ def converted_transitions(
     Args:
         legal: As for ``legal_transitions``, but for pairs.
         labels: The converted labels.
-        offsets: The first token of every sequence, then T.
+        windows: The labels of the training data, before the conversion.
         schemes: The schemes that may be named: before and after the conversion.
     """
-    table = labels.legal
     if legal == SEEN:
-        table = table & _seen(len(labels.names), labels.ids, offsets)
-    elif legal is not None and not isinstance(legal, str):
+        return labels.legal & windows.transitions(labels.conversion)
+    if legal is not None and not isinstance(legal, str):
         raise ParameterError(
             "legal is given as pairs of labels, which are not those that are trained; allowed: a "
             "name, or no conversion to another label scheme"
         )
-    elif legal not in (None, AUTO, *schemes):
+    if legal not in (None, AUTO, *schemes):
         raise ParameterError(unknown("legal", str(legal), [AUTO, *schemes, SEEN]))
-    check_transitions(table, labels.ids, offsets, labels.names)
-    return table
+    return labels.legal
 
 
-def _seen(outside: int, codes: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.uint8]:
-    """The transitions that occur; ``outside`` is the number of labels."""
-    table = np.zeros((outside + 1, outside + 1), np.uint8)
-    padded = np.insert(codes, offsets, outside)
-    known = (padded[:-1] != NO_LABEL) & (padded[1:] != NO_LABEL)
-    table[padded[:-1][known], padded[1:][known]] = 1
-    return table
-
-
-def _allow_pairs(
-    table: NDArray[np.uint8],
-    pairs: Iterable[tuple[str | None, str | None]],
-    names: Sequence[str],
-) -> None:
+def _allowed_pairs(
+    pairs: Iterable[tuple[str | None, str | None]], names: Sequence[str]
+) -> NDArray[np.uint8]:
+    """The transitions of these pairs, ``[Y + 1, Y + 1]``."""
     numbers: dict[str | None, int] = {name: number for number, name in enumerate(names)}
     numbers[None] = outside = len(names)
+    table = np.zeros((outside + 1, outside + 1), np.uint8)
     for pair in pairs:
         right = isinstance(pair, (tuple, list)) and len(pair) == 2
         if not right or not all(name is None or isinstance(name, str) for name in pair):
@@ -143,3 +117,4 @@ def _allow_pairs(
     for edge in (table[outside, :outside], table[:outside, outside]):
         if not edge.any():
             edge[:] = 1
+    return table

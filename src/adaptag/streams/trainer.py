@@ -12,14 +12,15 @@ import numpy as np
 from adaptag._native import core
 from adaptag.corpus.chunks import ChunkScheme, LabelScheme
 from adaptag.corpus.data import corpus_of
+from adaptag.corpus.label_windows import LabelWindows
 from adaptag.corpus.labels import check_transitions, known_sentences
 from adaptag.corpus.schemes import LabelConversion, TrainingLabels
 from adaptag.corpus.settings import AS_IS
 from adaptag.corpus.transitions import converted_transitions, scheme_transitions
 from adaptag.dataset.encoded import Examples
+from adaptag.decoding.label_plan import grown_transitions
 from adaptag.decoding.model import Model
 from adaptag.decoding.output import SchemeOutput
-from adaptag.decoding.tagging_job import grown_transitions
 from adaptag.errors import ModelError, NotTrainedError, ParameterError
 from adaptag.evaluation import Evaluation, evaluate_ids, metric_of
 from adaptag.features.growing import GrowingIndex
@@ -205,13 +206,17 @@ class StreamTrainer(StreamSettings):
         ids, names = corpus.number_labels(self._labels)
         if not names:
             raise ParameterError("the first sentences have no labels at all")
-        scheme = replace(self._scheme).count(names, ids, corpus.sentences)
-        converted = self._converted_labels(tuple(names), ids, corpus.sentences, scheme)
-        states, codes, legal = tuple(names), ids, None
-        if converted is not None:
-            states, codes, legal = converted.names, converted.ids, converted.legal
-        elif (legal := self._transitions(states, scheme)) is not None:
-            check_transitions(legal, ids, corpus.sentences, names)
+        windows = LabelWindows.of(names, ids, corpus.sentences)
+        scheme = replace(self._scheme).count(windows)
+        converted = self._converted_labels(windows, scheme)
+        states, codes = windows.names, ids
+        if converted is None:
+            legal = self._transitions(states, scheme)
+        else:
+            states, legal = converted.names, converted.legal
+            codes = converted.conversion.apply(ids, corpus.sentences)
+        if legal is not None:
+            check_transitions(legal, codes, corpus.sentences, states)
         encoded = index.encode(corpus)
         self._index, self._labels, self._scheme = index, tuple(names), scheme
         self._states, self._legal, self._converts = states, legal, converted is not None
@@ -323,18 +328,15 @@ class StreamTrainer(StreamSettings):
         return origin.training_scheme
 
     def _converted_labels(
-        self,
-        names: tuple[str, ...],
-        ids: NDArray[np.int32],
-        offsets: NDArray[np.int64],
-        scheme: LabelScheme,
+        self, windows: LabelWindows, scheme: LabelScheme
     ) -> TrainingLabels | None:
         """The labels in the scheme to train with; None where they are not converted."""
+        names = windows.names
         if self._training_scheme is None or not (self._converts or ChunkScheme(names).chunked):
             return None
-        labels = TrainingLabels.of(names, ids, offsets, self._training_scheme, self._states)
+        labels = TrainingLabels.of(windows, self._training_scheme, self._states)
         known = self._label_scheme(names, scheme) or self._training_scheme
-        legal = converted_transitions(self.legal, labels, offsets, [known, self._training_scheme])
+        legal = converted_transitions(self.legal, labels, windows, [known, self._training_scheme])
         if self._origin is not None and self._origin.output is not None and self.legal is None:
             legal = grown_transitions(self._origin, labels)
         return replace(labels, legal=legal)
