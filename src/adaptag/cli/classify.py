@@ -21,7 +21,7 @@ from adaptag.cli.options import (
     OutputOption,
     ThreadsOption,
 )
-from adaptag.cli.output import output_stream, say, write_ordered
+from adaptag.cli.output import output_stream, say
 from adaptag.cli.settings import given_parameters, with_settings
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.errors import ParameterError
@@ -29,7 +29,6 @@ from adaptag.settings import split_options
 from adaptag.training.settings import TrainingSettings, parameter_names
 
 if TYPE_CHECKING:
-    from adaptag.classification.documents import DocumentClassifier
     from adaptag.corpus.attributes import AttributeCorpus
 
 __all__ = ["evaluate", "predict", "train"]
@@ -123,6 +122,7 @@ def predict(
     from adaptag.classification.documents import DocumentClassifier
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
+    from adaptag.parallel import write_ordered
 
     check_files({"--output": output}, {"DATA": data, "--model": model})
     classifier = DocumentClassifier.load(model)
@@ -132,22 +132,13 @@ def predict(
     with output_stream(output) as out, working(f"classifying {data}"):
         write_ordered(
             out,
-            lambda part: (_predicted(classifier, part, probabilities).encode(), len(part)),
+            lambda part: (
+                classifier.predicted_lines(part, probabilities=probabilities),
+                len(part),
+            ),
             parts,
             threads,
         )
-
-
-def _predicted(classifier: DocumentClassifier, corpus: AttributeCorpus, probabilities: bool) -> str:
-    """Write one line per document: its class, and on request the probability of each class."""
-    names = classifier.labels
-    if not probabilities:
-        return "".join(f"{names[y]}\n" for y in classifier.predict(corpus, threads=1).tolist())
-    lines = []
-    for row in classifier.probabilities(corpus, threads=1).tolist():
-        cells = [f"{name}:{p:.6f}" for name, p in zip(names, row, strict=True)]
-        lines.append("\t".join([names[row.index(max(row))], *cells]) + "\n")
-    return "".join(lines)
 
 
 def evaluate(

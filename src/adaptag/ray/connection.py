@@ -21,7 +21,7 @@ def require_ray() -> Any:
     """Import Ray; where it is missing, say how to install it."""
     try:
         import ray
-        import ray.data  # noqa: F401  needs pyarrow
+        import ray.data  # needs pyarrow
     except ImportError:
         raise ParameterError(
             "a cluster needs Ray; install it: pip install 'adaptag[ray]'"
