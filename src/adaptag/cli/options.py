@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CalibrationOption",
     "ChartOption",
+    "ClusterOption",
     "CommentOption",
     "DevOption",
     "DocstartOption",
@@ -87,6 +88,14 @@ DevOption = Annotated[
 ThreadsOption = Annotated[
     int | None,
     option(min=1, help="Number of threads; the output is the same.", show_default="one per core"),
+]
+ClusterOption = Annotated[
+    str | None,
+    option(
+        metavar="ADDRESS",
+        help="Run on a Ray cluster: its address, auto for the one that is found, or local.",
+        show_default="this machine, without Ray",
+    ),
 ]
 LogOption = Annotated[Path | None, option(help="Write JSON lines to this file.")]
 LegalOption = Annotated[

@@ -30,7 +30,7 @@ def say(text: str) -> None:
 
 
 @contextlib.contextmanager
-def output_stream(path: Path | None) -> Iterator[IO[bytes]]:
+def output_stream(path: Path | str | None) -> Iterator[IO[bytes]]:
     """Open a file that is renamed into place at the end, or standard output."""
     from adaptag.storage.files import replace_file
 
@@ -65,7 +65,7 @@ def interruptible(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_files(
-    outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | str | None]
+    outputs: Mapping[str, Path | str | None], inputs: Mapping[str, Path | str | None]
 ) -> None:
     """Refuse outputs that cannot be written, or that are inputs too, before anything is read."""
     from adaptag.storage.files import check_outputs

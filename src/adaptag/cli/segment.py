@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import argument, option
+from adaptag.cli.cluster import BlockSizeOption, FolderOption, OnCluster, SkipBadOption
 from adaptag.cli.options import (
     CalibrationOption,
     ChartOption,
+    ClusterOption,
     DevOption,
     JsonOption,
     LogOption,
     ModelOption,
     NewModelOption,
-    OutputOption,
     ThreadsOption,
 )
 from adaptag.cli.output import output_stream, say
@@ -30,6 +31,7 @@ from adaptag.settings import split_options
 from adaptag.training.settings import TrainingSettings, parameter_names
 
 if TYPE_CHECKING:
+    from adaptag.ray.work import Work
     from adaptag.segmentation.new_words import Detection
     from adaptag.segmentation.segmenter import Segmenter
 
@@ -104,9 +106,16 @@ def train(
 
 
 def cut(
-    data: TextArgument,
+    data: Annotated[
+        list[str],
+        argument(
+            metavar="TEXT",
+            help="Plain text (.gz, .xz; - for stdin). With --cluster: files, folders and patterns, "
+            "also JSON lines and Parquet.",
+        ),
+    ],
     model: ModelOption,
-    output: OutputOption = None,
+    output: FolderOption = None,
     dictionary: DictionaryOption = None,
     separator: Annotated[str, option(help="What to write between words.")] = " ",
     probabilities: Annotated[
@@ -114,21 +123,31 @@ def cut(
         option("--probabilities", help="One word per line, a tab, the word's probability."),
     ] = False,
     threads: ThreadsOption = None,
+    cluster: ClusterOption = None,
+    skip_bad: SkipBadOption = False,
+    block_size: BlockSizeOption = None,
 ) -> None:
     """Cut text into words: the same lines, with spaces between the words.
 
     Files of any size are read in parts, which are cut on all cores; what comes in from a pipe is
-    cut line by line, as soon as it is there. Lines may be of any length.
+    cut line by line, as soon as it is there. Lines may be of any length. On a cluster, the output
+    is a folder of parts in the order of the input.
     """
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import byte_bar
     from adaptag.corpus.text import text_parts
     from adaptag.parallel import part_size, write_ordered
 
-    check_files({"--output": output}, _inputs(data, model, dictionary))
+    on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
+    if cluster is not None:
+        with_words = _load(model, dictionary) if dictionary else model
+        on_cluster.run(lambda: _work(separator, probabilities), data, with_words, output)
+        return
+    path = on_cluster.one_input(data, "TEXT")
+    check_files({"--output": output}, _inputs(path, model, dictionary))
     segmenter = _load(model, dictionary)
-    size = data.stat().st_size if data.is_file() else None
-    parts = text_parts(data, part_size(size, threads))
+    size = path.stat().st_size if path.is_file() else None
+    parts = text_parts(path, part_size(size, threads))
     with output_stream(output) as out, byte_bar("cutting") as bar:
         task = bar.add_task("", total=size)
         write_ordered(
@@ -141,6 +160,12 @@ def cut(
             threads,
             lambda n: bar.advance(task, n),
         )
+
+
+def _work(separator: str, probabilities: bool) -> Work:
+    from adaptag.ray.work import Cutting
+
+    return Cutting(separator=separator, probabilities=probabilities)
 
 
 def _spaced_line(line: str, words: list[str], separator: str = " ") -> str:

@@ -7,29 +7,43 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from adaptag.cli.arguments import argument, option
+from adaptag.cli.cluster import (
+    BlockSizeOption,
+    FolderOption,
+    OnCluster,
+    SkipBadOption,
+)
 from adaptag.cli.options import (
+    ClusterOption,
     CommentOption,
     DocstartOption,
     LegalOption,
     ModelOption,
-    OutputOption,
     SeparatorOption,
     ThreadsOption,
 )
 from adaptag.cli.output import output_stream
 
 if TYPE_CHECKING:
-    from adaptag.corpus.columns import ColumnPart
+    from adaptag.corpus.columns import ColumnFormat, ColumnPart
     from adaptag.decoding.model import Model
     from adaptag.decoding.tagged import TagOptions
+    from adaptag.ray.work import Work
 
 __all__ = ["tag"]
 
 
 def tag(
-    data: Annotated[Path, argument(metavar="INPUT", help="Column file (.gz, .xz; - for stdin).")],
+    data: Annotated[
+        list[str],
+        argument(
+            metavar="INPUT",
+            help="Column file (.gz, .xz; - for stdin). With --cluster: files, folders and "
+            "patterns, also JSON lines and Parquet.",
+        ),
+    ],
     model: ModelOption,
-    output: OutputOption = None,
+    output: FolderOption = None,
     marginals: Annotated[
         bool, option("--marginals", help="Add the label's probability, before the label.")
     ] = False,
@@ -46,12 +60,15 @@ def tag(
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
+    cluster: ClusterOption = None,
+    skip_bad: SkipBadOption = False,
+    block_size: BlockSizeOption = None,
 ) -> None:
     """Tag a file: the input's columns, and the predicted label as the last one.
 
     Files of any size are read in parts, which are tagged on all cores; what comes in from a pipe is
     tagged sentence by sentence, as soon as it is there. For a model of attributes only the labels
-    are written.
+    are written. On a cluster, the output is a folder of parts in the order of the input.
     """
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import byte_bar
@@ -61,21 +78,32 @@ def tag(
     from adaptag.parallel import part_size, write_ordered
 
     options = TagOptions(marginals, nbest, legal)
-    check_files({"--output": output}, {"INPUT": data, "--model": model})
     file_format = ColumnFormat(separator, comment, skip_docstart)
+    on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
+    if cluster is not None:
+        on_cluster.run(lambda: _work(options, file_format), data, model, output)
+        return
+    path = on_cluster.one_input(data, "INPUT")
+    check_files({"--output": output}, {"INPUT": path, "--model": model})
     tagger = Model.load(model)
     options.check(tagger)
     if tagger.index.template.attributes:
         with output_stream(output) as out:
-            out.write(_tag_attributes(tagger, options, data, threads))
+            out.write(_tag_attributes(tagger, options, path, threads))
         return
-    size = data.stat().st_size if data.is_file() else None
-    parts = column_parts(data, file_format, part_size(size, threads))
+    size = path.stat().st_size if path.is_file() else None
+    parts = column_parts(path, file_format, part_size(size, threads))
     tag_one = functools.partial(_tag_part, tagger, options)
     with output_stream(output) as out, byte_bar("tagging") as bar:
         task = bar.add_task("", total=size)
         if not write_ordered(out, tag_one, parts, threads, lambda n: bar.advance(task, n)):
-            raise no_sentence(data)
+            raise no_sentence(path)
+
+
+def _work(options: TagOptions, file_format: ColumnFormat) -> Work:
+    from adaptag.ray.work import Tagging
+
+    return Tagging(options, file_format)
 
 
 def _tag_part(model: Model, options: TagOptions, part: ColumnPart) -> tuple[bytes, int]:
