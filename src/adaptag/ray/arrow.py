@@ -22,8 +22,8 @@ def column_of(table: Any, name: str) -> Any:
     """A column as one array."""
     if name not in table.column_names:
         raise ParameterError(unknown("column", name, table.column_names))
-    column = table.column(name).combine_chunks()
-    return pa.concat_arrays(column.chunks) if isinstance(column, pa.ChunkedArray) else column
+    column = table.column(name)
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def with_columns(table: Any, columns: dict[str, Any]) -> Any:

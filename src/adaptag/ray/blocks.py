@@ -68,7 +68,7 @@ def _json_lines(
             added, counted = work.records(model, records)
         except AdaptagError as error:
             for number, record in zip(numbers, records, strict=True):
-                _try_one(work, model, record, f"{block.name}:{number}")
+                _try_one(work, model, records[0], record, f"{block.name}:{number}")
             raise CorpusError(f"{block.name}: {error}") from None
         texts = (
             json.dumps({**record, **new}, ensure_ascii=False)
@@ -91,10 +91,11 @@ def _record(text: str, name: str, number: int) -> Record:
     return record
 
 
-def _try_one(work: Work, model: Any, record: Record, where: str) -> None:
-    """Raise where the work on a record fails."""
+def _try_one(work: Work, model: Any, first: Record, record: Record, where: str) -> None:
+    """Raise where the work on a record fails, by itself or because it is unlike the first one."""
     try:
         work.records(model, [record])
+        work.records(model, [first, record])
     except AdaptagError as error:
         raise CorpusError(f"{where}: {error}") from None
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from adaptag.errors import ParameterError
@@ -84,13 +85,20 @@ def _quiet_core() -> Iterator[None]:
 
     It warns at each pool of workers that their arguments lie in shared memory.
     """
-    asked = LOG_LEVEL in os.environ
-    os.environ.setdefault(LOG_LEVEL, "fatal")
+    if LOG_LEVEL in os.environ:
+        yield
+        return
+    os.environ[LOG_LEVEL] = "fatal"
+    sys.stderr.flush()
+    errors, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)  # it says that it has read its level
     try:
         yield
     finally:
-        if not asked:
-            del os.environ[LOG_LEVEL]
+        os.dup2(errors, 2)
+        os.close(errors)
+        os.close(nowhere)
+        del os.environ[LOG_LEVEL]
 
 
 def _connect(
