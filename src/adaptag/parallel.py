@@ -12,8 +12,9 @@ from adaptag.errors import ParameterError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
+    from typing import IO
 
-__all__ = ["PART", "ordered_map", "part_size", "threads_for"]
+__all__ = ["PART", "ordered_map", "part_size", "threads_for", "write_ordered"]
 
 # What is worth a thread, which takes a tenth of a millisecond to start.
 TOKENS = 2_000
@@ -24,6 +25,7 @@ AHEAD = 2  # results that may wait for their turn, in addition to those in work
 
 T = TypeVar("T")
 R = TypeVar("R")
+S = TypeVar("S")
 
 
 def threads_for(
@@ -94,3 +96,36 @@ def ordered_map(
         finally:
             for future in pending:
                 future.cancel()
+
+
+def write_ordered(
+    out: IO[bytes],
+    function: Callable[[T], tuple[bytes, S]],
+    parts: Iterable[T | None],
+    threads: int | None,
+    advance: Callable[[S], object] = lambda _: None,
+) -> bool:
+    """Write what a function makes of each part, computed on several cores, in the order of parts.
+
+    Where the next part may be long in coming, all that was computed is written out.
+
+    Args:
+        out: The file to write.
+        function: A function that returns the output for a part, and the size of the part.
+        parts: The parts, with None before one that may be long in coming.
+        threads: The number of threads; None means one per core.
+        advance: A function that is told the size of each part that is finished.
+
+    Returns:
+        Whether there was any output.
+    """
+    any_output = False
+    for result in ordered_map(function, parts, threads_for(threads)):
+        if result is None:
+            out.flush()
+            continue
+        output, size = result
+        out.write(output)
+        any_output = any_output or bool(output)
+        advance(size)
+    return any_output

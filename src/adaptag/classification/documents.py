@@ -195,12 +195,15 @@ class DocumentClassifier(Stored):
         documents: Documents = corpus_of(data, labels, task=CLASSIFICATION, format=self.format)
         return documents
 
-    def read_parts(self, path: Source, *, bare: bool = False) -> Iterator[AttributeCorpus]:
+    def read_parts(
+        self, path: Source, *, bare: bool = False, line: int = 1
+    ) -> Iterator[AttributeCorpus]:
         """Read documents to classify, some at a time, as those of the training data were read.
 
-        Labels are ignored where there are any; ``bare`` says that there are none.
+        Labels are ignored where there are any; ``bare`` says that there are none. ``line`` is the
+        number of the first line, of an open file that is read from its middle.
         """
-        return read_parts(path, self.format, labelled=False, bare=bare)
+        return read_parts(path, self.format, labelled=False, bare=bare, line=line)
 
     def predict(self, corpus: AttributeCorpus, threads: int | None = None) -> NDArray[np.int32]:
         """The best class of each document, by number, ``[N]``, on all cores or some threads."""
@@ -210,6 +213,21 @@ class DocumentClassifier(Stored):
         """The best class of each text."""
         documents = corpus_of(texts, task=CLASSIFICATION, format=self.format, labelled=False)
         return [self.labels[number] for number in self.predict(documents.corpus).tolist()]
+
+    def predicted_lines(self, corpus: AttributeCorpus, *, probabilities: bool = False) -> bytes:
+        """Classify in this thread: a line for each document, with its class.
+
+        With ``probabilities``, ``label:probability`` of each class comes after it.
+        """
+        names = self.labels
+        if not probabilities:
+            numbers = self.predict(corpus, threads=1).tolist()
+            return "".join(f"{names[y]}\n" for y in numbers).encode()
+        lines = []
+        for row in self.probabilities(corpus, threads=1).tolist():
+            cells = [f"{name}:{p:.6f}" for name, p in zip(names, row, strict=True)]
+            lines.append("\t".join([names[row.index(max(row))], *cells]) + "\n")
+        return "".join(lines).encode()
 
     def probabilities(
         self, corpus: AttributeCorpus, threads: int | None = None

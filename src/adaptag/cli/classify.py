@@ -10,18 +10,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.classification.settings import DocumentFeatures
 from adaptag.cli.arguments import argument, option
+from adaptag.cli.cluster import BlockSizeOption, FolderOption, OnCluster, SkipBadOption
 from adaptag.cli.options import (
     CalibrationOption,
     ChartOption,
+    ClusterOption,
     DevOption,
     JsonOption,
     LogOption,
     ModelOption,
     NewModelOption,
-    OutputOption,
     ThreadsOption,
 )
-from adaptag.cli.output import output_stream, say, write_ordered
+from adaptag.cli.output import output_stream, say
 from adaptag.cli.settings import given_parameters, with_settings
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.errors import ParameterError
@@ -29,13 +30,18 @@ from adaptag.settings import split_options
 from adaptag.training.settings import TrainingSettings, parameter_names
 
 if TYPE_CHECKING:
-    from adaptag.classification.documents import DocumentClassifier
     from adaptag.corpus.attributes import AttributeCorpus
+    from adaptag.ray.work import Work
 
 __all__ = ["evaluate", "predict", "train"]
 
 DocumentsArgument = Annotated[
-    Path, argument(metavar="DATA", help="Documents, one per line (.gz, .xz; - for stdin).")
+    list[str],
+    argument(
+        metavar="DATA",
+        help="Documents, one per line (.gz, .xz; - for stdin). With --cluster: files, folders and "
+        "patterns, also JSON lines and Parquet.",
+    ),
 ]
 LabelledArgument = Annotated[
     Path,
@@ -104,7 +110,7 @@ def train(
 def predict(
     data: DocumentsArgument,
     model: ModelOption,
-    output: OutputOption = None,
+    output: FolderOption = None,
     probabilities: Annotated[
         bool,
         option("--probabilities", help="After the class, write label:probability of each class."),
@@ -114,40 +120,47 @@ def predict(
         option("--unlabelled", help="No document has a label: tabs in text are white space."),
     ] = False,
     threads: ThreadsOption = None,
+    cluster: ClusterOption = None,
+    skip_bad: SkipBadOption = False,
+    block_size: BlockSizeOption = None,
 ) -> None:
     """Classify documents: one line with the class of each.
 
     Documents are written like those of the training data, with labels or without; blank lines are
-    skipped. Files of any size are read in parts, which are classified on all cores.
+    skipped. Files of any size are read in parts, which are classified on all cores. On a cluster,
+    the output is a folder of parts in the order of the input.
     """
     from adaptag.classification.documents import DocumentClassifier
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
+    from adaptag.parallel import write_ordered
 
-    check_files({"--output": output}, {"DATA": data, "--model": model})
+    on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
+    if cluster is not None:
+        on_cluster.run(lambda: _work(probabilities, unlabelled), data, model, output)
+        return
+    path = on_cluster.one_input(data, "DATA")
+    check_files({"--output": output}, {"DATA": path, "--model": model})
     classifier = DocumentClassifier.load(model)
-    parts: Iterable[AttributeCorpus | None] = classifier.read_parts(data, bare=unlabelled)
-    if not data.is_file():  # a line of a pipe is answered before the next one is waited for
+    parts: Iterable[AttributeCorpus | None] = classifier.read_parts(path, bare=unlabelled)
+    if not path.is_file():  # a line of a pipe is answered before the next one is waited for
         parts = itertools.chain.from_iterable((part, None) for part in parts)
-    with output_stream(output) as out, working(f"classifying {data}"):
+    with output_stream(output) as out, working(f"classifying {path}"):
         write_ordered(
             out,
-            lambda part: (_predicted(classifier, part, probabilities).encode(), len(part)),
+            lambda part: (
+                classifier.predicted_lines(part, probabilities=probabilities),
+                len(part),
+            ),
             parts,
             threads,
         )
 
 
-def _predicted(classifier: DocumentClassifier, corpus: AttributeCorpus, probabilities: bool) -> str:
-    """Write one line per document: its class, and on request the probability of each class."""
-    names = classifier.labels
-    if not probabilities:
-        return "".join(f"{names[y]}\n" for y in classifier.predict(corpus, threads=1).tolist())
-    lines = []
-    for row in classifier.probabilities(corpus, threads=1).tolist():
-        cells = [f"{name}:{p:.6f}" for name, p in zip(names, row, strict=True)]
-        lines.append("\t".join([names[row.index(max(row))], *cells]) + "\n")
-    return "".join(lines)
+def _work(probabilities: bool, unlabelled: bool) -> Work:
+    from adaptag.ray.work import Classifying
+
+    return Classifying(probabilities=probabilities, unlabelled=unlabelled)
 
 
 def evaluate(

@@ -9,9 +9,9 @@ import contextlib
 import functools
 import io
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any
 
 __all__ = [
     "INTERRUPTED",
@@ -19,10 +19,7 @@ __all__ = [
     "interruptible",
     "output_stream",
     "say",
-    "write_ordered",
 ]
-
-T = TypeVar("T")
 
 INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
 
@@ -33,7 +30,7 @@ def say(text: str) -> None:
 
 
 @contextlib.contextmanager
-def output_stream(path: Path | None) -> Iterator[IO[bytes]]:
+def output_stream(path: Path | str | None) -> Iterator[IO[bytes]]:
     """Open a file that is renamed into place at the end, or standard output."""
     from adaptag.storage.files import replace_file
 
@@ -53,41 +50,6 @@ def output_stream(path: Path | None) -> Iterator[IO[bytes]]:
             yield file
 
 
-def write_ordered(
-    out: IO[bytes],
-    function: Callable[[T], tuple[bytes, int]],
-    parts: Iterable[T | None],
-    threads: int | None,
-    advance: Callable[[int], object] = lambda _: None,
-) -> bool:
-    """Write what a function makes of each part, computed on several cores, in the order of parts.
-
-    Where the next part may be long in coming, all that was computed is written out.
-
-    Args:
-        out: The file to write.
-        function: A function that returns the output for a part, and the size of the part.
-        parts: The parts, with None before one that may be long in coming.
-        threads: The number of threads; None means one per core.
-        advance: A function that is told the size of each part that is finished.
-
-    Returns:
-        Whether there was any output.
-    """
-    from adaptag.parallel import ordered_map, threads_for
-
-    any_output = False
-    for result in ordered_map(function, parts, threads_for(threads)):
-        if result is None:
-            out.flush()
-            continue
-        output, size = result
-        out.write(output)
-        any_output = any_output or bool(output)
-        advance(size)
-    return any_output
-
-
 def interruptible(command: Callable[..., None]) -> Callable[..., None]:
     """Let Ctrl-C end a command with a message and the exit code 130."""
 
@@ -103,7 +65,7 @@ def interruptible(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def check_files(
-    outputs: Mapping[str, Path | None], inputs: Mapping[str, Path | str | None]
+    outputs: Mapping[str, Path | str | None], inputs: Mapping[str, Path | str | None]
 ) -> None:
     """Refuse outputs that cannot be written, or that are inputs too, before anything is read."""
     from adaptag.storage.files import check_outputs

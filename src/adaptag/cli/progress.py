@@ -197,13 +197,13 @@ def working(text: str) -> AbstractContextManager[object]:
     return Console(stderr=True).status(text)
 
 
-def byte_bar(title: str) -> Progress | NoBar:
-    """Make a progress bar over bytes; it is shown only on a terminal."""
+def byte_bar(title: str, *, rate: bool = False) -> Progress | NoBar:
+    """Make a progress bar over bytes, or with the rate too; it is shown only on a terminal."""
     if not sys.stderr.isatty():
         return NoBar()
-    from rich.progress import DownloadColumn
+    from rich.progress import DownloadColumn, TransferSpeedColumn
 
-    return _bar(title, DownloadColumn())
+    return _bar(title, DownloadColumn(), *([TransferSpeedColumn()] if rate else []))
 
 
 def share_bar(title: str) -> Progress | NoBar:
@@ -215,14 +215,14 @@ def share_bar(title: str) -> Progress | NoBar:
     return _bar(title, TaskProgressColumn())
 
 
-def _bar(title: str, amount: ProgressColumn) -> Progress:
+def _bar(title: str, *amounts: ProgressColumn) -> Progress:
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
     return Progress(
         TextColumn(f"[bold]{title}[/]"),
         BarColumn(bar_width=None),
-        amount,
+        *amounts,
         TimeRemainingColumn(compact=True),
         console=Console(stderr=True),
         transient=True,
@@ -240,6 +240,9 @@ class NoBar(AbstractContextManager["NoBar"]):
         """Do nothing."""
 
     def advance(self, task: Any, amount: float) -> None:
+        """Do nothing."""
+
+    def update(self, task: Any, *, completed: float) -> None:
         """Do nothing."""
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import json
 import time
@@ -11,18 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import argument, option
+from adaptag.cli.cluster import BlockSizeOption, FolderOption, OnCluster, SkipBadOption
 from adaptag.cli.options import (
     CalibrationOption,
     ChartOption,
+    ClusterOption,
     DevOption,
     JsonOption,
     LogOption,
     ModelOption,
     NewModelOption,
-    OutputOption,
     ThreadsOption,
 )
-from adaptag.cli.output import output_stream, say, write_ordered
+from adaptag.cli.output import output_stream, say
 from adaptag.cli.settings import given_parameters, with_settings
 from adaptag.errors import ParameterError
 from adaptag.features.settings import CharacterFeatures
@@ -31,7 +31,7 @@ from adaptag.settings import split_options
 from adaptag.training.settings import TrainingSettings, parameter_names
 
 if TYPE_CHECKING:
-    from adaptag.corpus.text import TextPart
+    from adaptag.ray.work import Work
     from adaptag.segmentation.new_words import Detection
     from adaptag.segmentation.segmenter import Segmenter
 
@@ -106,9 +106,16 @@ def train(
 
 
 def cut(
-    data: TextArgument,
+    data: Annotated[
+        list[str],
+        argument(
+            metavar="TEXT",
+            help="Plain text (.gz, .xz; - for stdin). With --cluster: files, folders and patterns, "
+            "also JSON lines and Parquet.",
+        ),
+    ],
     model: ModelOption,
-    output: OutputOption = None,
+    output: FolderOption = None,
     dictionary: DictionaryOption = None,
     separator: Annotated[str, option(help="What to write between words.")] = " ",
     probabilities: Annotated[
@@ -116,53 +123,55 @@ def cut(
         option("--probabilities", help="One word per line, a tab, the word's probability."),
     ] = False,
     threads: ThreadsOption = None,
+    cluster: ClusterOption = None,
+    skip_bad: SkipBadOption = False,
+    block_size: BlockSizeOption = None,
 ) -> None:
     """Cut text into words: the same lines, with spaces between the words.
 
     Files of any size are read in parts, which are cut on all cores; what comes in from a pipe is
-    cut line by line, as soon as it is there. Lines may be of any length.
+    cut line by line, as soon as it is there. Lines may be of any length. On a cluster, the output
+    is a folder of parts in the order of the input.
     """
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import byte_bar
     from adaptag.corpus.text import text_parts
-    from adaptag.parallel import part_size
+    from adaptag.parallel import part_size, write_ordered
 
-    check_files({"--output": output}, _inputs(data, model, dictionary))
+    on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
+    if cluster is not None:
+        with_words = _load(model, dictionary) if dictionary else model
+        on_cluster.run(lambda: _work(separator, probabilities), data, with_words, output)
+        return
+    path = on_cluster.one_input(data, "TEXT")
+    check_files({"--output": output}, _inputs(path, model, dictionary))
     segmenter = _load(model, dictionary)
-    size = data.stat().st_size if data.is_file() else None
-    parts = text_parts(data, part_size(size, threads))
-    if probabilities:
-        cut_one = functools.partial(_with_probabilities, segmenter)
-    else:
-        cut_one = functools.partial(_spaced, segmenter, separator)
+    size = path.stat().st_size if path.is_file() else None
+    parts = text_parts(path, part_size(size, threads))
     with output_stream(output) as out, byte_bar("cutting") as bar:
         task = bar.add_task("", total=size)
-        write_ordered(out, cut_one, parts, threads, lambda n: bar.advance(task, n))
+        write_ordered(
+            out,
+            lambda part: (
+                segmenter.cut_part(part, separator, probabilities=probabilities),
+                len(part.data),
+            ),
+            parts,
+            threads,
+            lambda n: bar.advance(task, n),
+        )
 
 
-def _spaced(segmenter: Segmenter, separator: str, part: TextPart) -> tuple[bytes, int]:
-    """A part of a text with separators between the words, and the size of the part."""
-    spaced = segmenter.spaced(part.data, separator, continues=part.continues)
-    if spaced is None:
-        part.lines()  # says where it is not UTF-8
-    return spaced or b"", len(part.data)
+def _work(separator: str, probabilities: bool) -> Work:
+    from adaptag.ray.work import Cutting
+
+    return Cutting(separator=separator, probabilities=probabilities)
 
 
 def _spaced_line(line: str, words: list[str], separator: str = " ") -> str:
     """Join words by separators, which replace the white space of the text."""
     without_spaces = (word for word in words if not word.isspace())
     return separator.join(without_spaces) + line[len(line.rstrip("\r\n")) :]
-
-
-def _with_probabilities(segmenter: Segmenter, part: TextPart) -> tuple[bytes, int]:
-    """One word per line with its probability, an empty line after each line of the text."""
-    out = []
-    lines = part.lines()
-    for line, words in zip(lines, segmenter.words_all(lines, 1), strict=True):
-        without_spaces = (word for word in words if not word.text.isspace())
-        out += [f"{word.text}\t{word.probability:.6f}\n" for word in without_spaces]
-        out.append("\n" * line.endswith("\n"))
-    return "".join(out).encode(), len(part.data)
 
 
 def evaluate(

@@ -26,7 +26,15 @@ if TYPE_CHECKING:
 
     Token = str | Sequence[str]
 
-__all__ = ["ColumnCorpus", "ColumnFormat", "ColumnPart", "column_parts", "no_sentence"]
+__all__ = [
+    "ColumnCorpus",
+    "ColumnFormat",
+    "ColumnPart",
+    "ColumnStart",
+    "column_parts",
+    "column_start",
+    "no_sentence",
+]
 
 NEWLINE = ord("\n")
 DOCSTART = b"-DOCSTART-"
@@ -55,17 +63,40 @@ class ColumnFormat:
             raise ParameterError(unknown("separator", self.separator, SEPARATORS))
 
 
+@dataclass(frozen=True)
+class ColumnStart:
+    """Where reading starts, and what the first line of data of the whole file is like.
+
+    Attributes:
+        line: The number of the first line that is read.
+        separator: What separates the columns; empty if that is not known.
+        columns: The number of columns; 0 if that is not known.
+        data_line: The number of the first line of data of the file; 0 if that is not known.
+    """
+
+    line: int = 1
+    separator: str = ""
+    columns: int = 0
+    data_line: int = 0
+
+
 class _Reader:
     """Takes a text part by part: all parts are written as the first one is."""
 
-    def __init__(self, name: str, format: ColumnFormat | None) -> None:  # noqa: A002
+    def __init__(
+        self,
+        name: str,
+        format: ColumnFormat | None,  # noqa: A002
+        start: ColumnStart | None = None,
+    ) -> None:
+        start = start or ColumnStart()
         self.format = format or ColumnFormat()
         self.name = name
         self.warned = False
-        self.separator = SEPARATORS[self.format.separator]
-        self.line = 1  # the number of the next line
-        self.columns = 0
-        self.data_line = 0  # the number of the first line of data; 0: there was none yet
+        self.separator = start.separator or SEPARATORS[self.format.separator]
+        self.line = start.line  # the number of the next line
+        self.columns = start.columns
+        self.data_line = start.data_line  # 0: there was no line of data yet
 
     def take(self, data: bytes) -> ColumnPart:
         """The next part of the text."""
@@ -147,13 +178,15 @@ def column_parts(
     size: int = PART,
     *,
     follow: bool = False,
+    start: ColumnStart | None = None,
 ) -> Iterator[ColumnPart | None]:
     """Read a file of any length in parts of about ``size`` bytes, whole sentences each.
 
     A pipe is read as it comes in: None stands before a part that may be long in coming. With
-    ``follow`` the end of the file is not the end: it waits for more to be written.
+    ``follow`` the end of the file is not the end: it waits for more to be written. Where an open
+    file is at a sentence in its middle, ``start`` says what came before.
     """
-    reader, pending = _Reader(shown(path), format), b""
+    reader, pending = _Reader(shown(path), format, start), b""
     with open_bytes(path) as file:
         regular = is_regular(file) and not follow
         read = file.read if regular else getattr(file, "read1", file.read)
@@ -171,6 +204,17 @@ def column_parts(
                 pending = pending[end:]
             if not block:
                 return
+
+
+def column_start(path: Source, format: ColumnFormat | None = None) -> ColumnStart:  # noqa: A002
+    """Find what the first line of data of a file is like; all others must be like it."""
+    reader = _Reader(shown(path), format)
+    with open_bytes(path) as file:
+        for line in file:
+            reader.take(line)
+            if reader.data_line:
+                break
+    return ColumnStart(1, reader.separator, reader.columns, reader.data_line)
 
 
 @dataclass(frozen=True, eq=False)

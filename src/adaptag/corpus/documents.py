@@ -21,7 +21,7 @@ import numpy as np
 
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.settings import DocumentFormat
-from adaptag.corpus.text import read_lines
+from adaptag.corpus.text import line_parts
 from adaptag.errors import CorpusError, ParameterError, described
 from adaptag.settings import AUTO
 from adaptag.storage.files import shown
@@ -162,7 +162,7 @@ def read_documents(
         The documents, each a sentence of one token, and their format, not ``auto``.
     """
     name, parts = shown(path), []
-    for first, lines in _line_parts(path):
+    for first, lines in line_parts(path):
         document_format = resolve_format(document_format, lines, name, first)
         if document_format.format != AUTO:
             parts.append(parse(lines, document_format, name, first))
@@ -178,7 +178,12 @@ def read_documents(
 
 
 def read_parts(
-    path: Source, document_format: DocumentFormat, *, labelled: bool = True, bare: bool = False
+    path: Source,
+    document_format: DocumentFormat,
+    *,
+    labelled: bool = True,
+    bare: bool = False,
+    line: int = 1,
 ) -> Iterator[AttributeCorpus]:
     """Read documents some at a time, so that memory is bounded.
 
@@ -187,8 +192,9 @@ def read_parts(
         document_format: The format of the file, not ``auto``.
         labelled: Whether each document must have a label. Otherwise labels are ignored.
         bare: Whether no document has a label; in the format ``text`` a tab is then white space.
+        line: The number of the first line, of an open file that is read from its middle.
     """
-    for first, lines in _line_parts(path):
+    for first, lines in line_parts(path, line):
         yield parse(lines, document_format, shown(path), first, labelled=labelled, bare=bare)
 
 
@@ -352,23 +358,6 @@ def _token() -> re.Pattern[str]:
     letters = f"[^\\W_{UNSPACED}]"
     run = f"{letters}+(?:[{marks}]+{letters}*)*"
     return re.compile(f"{run}(?:['’]{run})*|[{UNSPACED}][{marks}]*|\\S[{marks}]*")
-
-
-def _line_parts(path: Source) -> Iterator[tuple[int, list[str]]]:
-    """Whole lines, some at a time, and the number of the first of them."""
-    pieces: list[str] = []  # pieces of one long line
-    number = 1
-    for lines in read_lines(path):
-        pieces.append(lines[0])
-        if not lines[0].endswith("\n"):
-            continue
-        lines[0], pieces = "".join(pieces), []
-        if not lines[-1].endswith("\n"):
-            pieces.append(lines.pop())
-        yield number, lines
-        number += len(lines)
-    if pieces:
-        yield number, ["".join(pieces)]
 
 
 def _join(parts: list[AttributeCorpus], name: str) -> AttributeCorpus:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from adaptag.storage.files import Source
 
-__all__ = ["TextPart", "read_lines", "text_parts"]
+__all__ = ["TextPart", "line_parts", "read_lines", "text_parts"]
 
 BLOCK = 1 << 20
 LONG = 3 << 20  # a line with more bytes is given in pieces
@@ -47,14 +47,15 @@ class TextPart:
         return [f"{line}\n" for line in lines] + [last] * bool(last)
 
 
-def text_parts(path: Source, size: int = BLOCK) -> Iterator[TextPart | None]:
+def text_parts(path: Source, size: int = BLOCK, *, line: int = 1) -> Iterator[TextPart | None]:
     """Read a text of any length in parts of about ``size`` bytes, whole lines each.
 
     A line of more than three million bytes comes in pieces, so that memory is bounded whatever the
     file. A pipe is read as it comes in: None stands before a part that may be long in coming.
-    ``.gz``, ``.xz`` and ``-`` are read as elsewhere; a byte-order mark is left out.
+    ``.gz``, ``.xz`` and ``-`` are read as elsewhere; a byte-order mark is left out. ``line`` is the
+    number of the first line, of an open file that is read from its middle.
     """
-    pending, line, continues, begins = b"", 1, False, True
+    pending, continues, begins = b"", False, line == 1
     with open_bytes(path) as file:
         regular = is_regular(file)
         read = file.read if regular else getattr(file, "read1", file.read)
@@ -77,14 +78,32 @@ def text_parts(path: Source, size: int = BLOCK) -> Iterator[TextPart | None]:
                 return
 
 
-def read_lines(path: Source, size: int = BLOCK) -> Iterator[list[str]]:
+def read_lines(path: Source, size: int = BLOCK, *, line: int = 1) -> Iterator[list[str]]:
     """Read the lines of a UTF-8 file, some at a time, with their line ends.
 
-    The pieces of a long line are lines without an end, but for the last one.
+    The pieces of a long line are lines without an end, but for the last one. ``line`` is the number
+    of the first line.
     """
-    for part in text_parts(path, size):
+    for part in text_parts(path, size, line=line):
         if part is not None:
             yield part.lines()
+
+
+def line_parts(path: Source, line: int = 1) -> Iterator[tuple[int, list[str]]]:
+    """Read whole lines, some at a time, each time with the number of the first of them."""
+    pieces: list[str] = []  # pieces of one long line
+    number = line
+    for lines in read_lines(path, line=line):
+        pieces.append(lines[0])
+        if not lines[0].endswith("\n"):
+            continue
+        lines[0], pieces = "".join(pieces), []
+        if not lines[-1].endswith("\n"):
+            pieces.append(lines.pop())
+        yield number, lines
+        number += len(lines)
+    if pieces:
+        yield number, ["".join(pieces)]
 
 
 def _end_of_piece(line: bytes) -> int:

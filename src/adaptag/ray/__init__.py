@@ -12,9 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from adaptag.ray.connection import connect as connect
+    from adaptag.ray.datasets import classify as classify
+    from adaptag.ray.datasets import cut as cut
+    from adaptag.ray.datasets import tag as tag
 
 _PLACES = {
+    "classify": "adaptag.ray.datasets",
     "connect": "adaptag.ray.connection",
+    "cut": "adaptag.ray.datasets",
+    "tag": "adaptag.ray.datasets",
 }
 
 __all__ = sorted(_PLACES)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
+import sys
 from typing import TYPE_CHECKING, Any
 
 from adaptag.errors import ParameterError
@@ -12,8 +14,17 @@ from adaptag.settings import AUTO
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["connect", "n_cpus", "require_ray"]
+__all__ = [
+    "OBJECT_STORE",
+    "connect",
+    "n_cpus",
+    "node_cpus",
+    "pool_size",
+    "quiet_data",
+    "require_ray",
+]
 
+LOG_LEVEL = "RAY_BACKEND_LOG_LEVEL"
 OBJECT_STORE = 512 << 20  # bytes of shared memory of a cluster that is started here, unless given
 
 
@@ -21,7 +32,7 @@ def require_ray() -> Any:
     """Import Ray; where it is missing, say how to install it."""
     try:
         import ray
-        import ray.data
+        import ray.data  # needs pyarrow
     except ImportError:
         raise ParameterError(
             "a cluster needs Ray; install it: pip install 'adaptag[ray]'"
@@ -56,15 +67,8 @@ def connect(
         "configure_logging": True,
     }
     try:
-        if address == "local":
-            _start(ray, options, cpus, object_store)
-        elif address == AUTO:
-            try:
-                ray.init(address="auto", **_joining(options))
-            except ConnectionError:
-                _start(ray, options, cpus, object_store)
-        else:
-            ray.init(address=address, **_joining(options))
+        with _quiet_core():
+            _connect(ray, address, options, cpus, object_store)
     except (ConnectionError, ValueError, RuntimeError, TimeoutError) as error:
         raise ParameterError(
             f"no Ray cluster at {address!r}: {str(error).splitlines()[0]}"
@@ -73,6 +77,43 @@ def connect(
         yield ray
     finally:
         ray.shutdown()
+
+
+@contextlib.contextmanager
+def _quiet_core() -> Iterator[None]:
+    """Keep Ray's core from writing to standard error of this process, unless the user asks for it.
+
+    It warns at each pool of workers that their arguments lie in shared memory.
+    """
+    if LOG_LEVEL in os.environ:
+        yield
+        return
+    os.environ[LOG_LEVEL] = "fatal"
+    sys.stderr.flush()
+    errors, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)  # it says that it has read its level
+    try:
+        yield
+    finally:
+        os.dup2(errors, 2)
+        os.close(errors)
+        os.close(nowhere)
+        del os.environ[LOG_LEVEL]
+
+
+def _connect(
+    ray: Any, address: str, options: dict[str, Any], cpus: int | None, object_store: int
+) -> None:
+    """Connect to a cluster, or start one."""
+    if address == "local":
+        _start(ray, options, cpus, object_store)
+    elif address == AUTO:
+        try:
+            ray.init(address="auto", **_joining(options))
+        except ConnectionError:
+            _start(ray, options, cpus, object_store)
+    else:
+        ray.init(address=address, **_joining(options))
 
 
 def _start(ray: Any, options: dict[str, Any], cpus: int | None, object_store: int) -> None:
@@ -88,3 +129,38 @@ def _joining(options: dict[str, Any]) -> dict[str, Any]:
 def n_cpus(ray: Any) -> int:
     """The CPUs of all nodes of the cluster."""
     return max(1, int(ray.cluster_resources().get("CPU", 1)))
+
+
+def node_cpus(ray: Any) -> list[int]:
+    """The CPUs of each node of the cluster."""
+    return [int(node["Resources"].get("CPU", 0)) for node in ray.nodes() if node["Alive"]]
+
+
+def pool_size(ray: Any, threads: int) -> int:
+    """How many workers of this many threads the nodes of the cluster have CPUs for."""
+    cpus = node_cpus(ray)
+    size = sum(n // threads for n in cpus)
+    if size == 0:
+        raise ParameterError(
+            f"threads is {threads}; the largest node of the cluster has {max(cpus, default=0)} CPUs"
+        )
+    return size
+
+
+@contextlib.contextmanager
+def quiet_data(ray: Any) -> Iterator[None]:
+    """Keep datasets of Ray from showing their own progress and plans."""
+    context = ray.data.DataContext.get_current()
+    logger = logging.getLogger("ray.data")
+    names = ("enable_progress_bars", "print_on_execution_start")
+    before = {name: getattr(context, name) for name in names if hasattr(context, name)}
+    level = logger.level
+    try:
+        for name in before:
+            setattr(context, name, False)
+        logger.setLevel(logging.ERROR)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(context, name, value)
+        logger.setLevel(level)

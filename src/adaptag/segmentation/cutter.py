@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adaptag.corpus.segmented import SegmentedCorpus
+    from adaptag.corpus.text import TextPart
     from adaptag.segmentation.dictionary import UserDictionary
     from adaptag.storage.files import Source
 
@@ -95,6 +96,30 @@ class Cutter:
             return self._native.spaced(text, separator.encode(), continues, dictionary)
         except core.InputError:
             return None
+
+    def cut_part(
+        self, part: TextPart, separator: str = " ", *, probabilities: bool = False
+    ) -> bytes:
+        """Cut a part of a file in this thread; raise where it is not UTF-8.
+
+        Args:
+            part: The part.
+            separator: What to write between words.
+            probabilities: Whether to write one word per line instead, a tab and its probability,
+                and an empty line after each line of the text.
+        """
+        if not probabilities:
+            spaced = self.spaced(part.data, separator, continues=part.continues)
+            if spaced is None:
+                part.lines()  # says where it is not UTF-8
+            return spaced or b""
+        out = []
+        lines = part.lines()
+        for line, words in zip(lines, self.words_all(lines, 1), strict=True):
+            without_spaces = (word for word in words if not word.text.isspace())
+            out += [f"{word.text}\t{word.probability:.6f}\n" for word in without_spaces]
+            out.append("\n" * line.endswith("\n"))
+        return "".join(out).encode()
 
     def words(self, text: str) -> list[Word]:
         """Cut a text into words with their places and probabilities."""

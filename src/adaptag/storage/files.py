@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     Source = PathLike | IO[bytes] | IO[str]
 
 __all__ = [
+    "COMPRESSED",
     "check_outputs",
     "check_writable",
     "is_at_hand",

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing_extensions import Self
 
     from adaptag.storage.files import PathLike
+    from adaptag.storage.tensors import Buffer
 
 __all__ = ["PickledFields", "Stored"]
 
@@ -51,8 +52,8 @@ class Stored:
         return cls._from_file(*read_tensors(path, cls.kind, verify=verify), str(path))
 
     @classmethod
-    def from_bytes(cls, data: bytes) -> Self:
-        """Read the bytes of a file."""
+    def from_bytes(cls, data: Buffer) -> Self:
+        """Read the bytes of a file; its arrays are views of them where they are used as stored."""
         return cls._from_file(*tensors_from_buffer(data, cls.kind), "<bytes>")
 
     def __reduce__(self) -> tuple[Any, ...]:

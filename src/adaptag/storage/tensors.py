@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from adaptag.storage.files import PathLike, Source
 
     Tensors = Mapping[str, NDArray[Any]]
+    Buffer = bytes | mmap.mmap | NDArray[np.uint8]
 
 __all__ = ["kind_of", "read_tensors", "tensors_from_buffer", "write_tensors"]
 
@@ -103,7 +104,7 @@ def kind_of(path: Source) -> str | None:
 
 
 def tensors_from_buffer(
-    buffer: bytes | mmap.mmap, kind: str, *, name: str = "<bytes>", verify: bool = False
+    buffer: Buffer, kind: str, *, name: str = "<bytes>", verify: bool = False
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Split the content of a file: its header, and its arrays as views of the buffer."""
     data = np.frombuffer(buffer, np.uint8) if len(buffer) else np.empty(0, np.uint8)

@@ -1,0 +1,78 @@
+"""What is written of tagged sentences: their columns and labels."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptag.errors import ParameterError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from adaptag.corpus.attributes import AttributeCorpus
+    from adaptag.corpus.columns import ColumnCorpus
+    from adaptag.decoding.model import Model
+
+__all__ = ["TagOptions", "tagged_attributes", "tagged_columns"]
+
+
+@dataclass(frozen=True)
+class TagOptions:
+    """How sentences are tagged, and what is written.
+
+    Attributes:
+        marginals: Whether the probability of each label comes before it.
+        nbest: The number of label sequences of each sentence.
+        legal: The label scheme whose impossible sequences are ruled out, or ``auto``.
+    """
+
+    marginals: bool = False
+    nbest: int = 1
+    legal: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.marginals and self.nbest > 1:
+            raise ParameterError("--marginals cannot be combined with --nbest")
+
+    def check(self, model: Model) -> None:
+        """Raise where a model cannot give what is asked for."""
+        if model.index.template.attributes and (self.marginals or self.nbest > 1):
+            raise ParameterError("--marginals and --nbest are for models of columns")
+
+
+def tagged_columns(model: Model, options: TagOptions, corpus: ColumnCorpus) -> bytes:
+    """Tag in this thread: the columns of the sentences, and the label as the last one."""
+    if len(corpus) == 0:
+        return b""
+    if options.nbest > 1:
+        return b"".join(_n_best_blocks(model, options, corpus))
+    labels = model.tag_corpus(corpus, options.legal, threads=1)
+    if not options.marginals:
+        return corpus.with_label(labels, model.labels)
+    table = model.marginals_corpus(corpus, options.legal, threads=1)
+    probabilities = table[range(len(labels)), labels]
+    return corpus.with_label(labels, model.labels, probabilities)
+
+
+def _n_best_blocks(model: Model, options: TagOptions, corpus: ColumnCorpus) -> Iterator[bytes]:
+    best = model.nbest_corpus(corpus, options.nbest, options.legal, threads=1)
+    for sentence, (paths, scores) in enumerate(best):
+        tokens = corpus.sentence(sentence)
+        for rank, (path, p) in enumerate(zip(paths, np.exp(scores), strict=True)):
+            yield f"# {rank} {p:.6f}\n".encode()
+            yield tokens.with_label(path, model.labels)
+
+
+def tagged_attributes(
+    model: Model, options: TagOptions, corpus: AttributeCorpus, threads: int | None = 1
+) -> bytes:
+    """Tag sentences of attributes: one label per line, an empty line after each sentence."""
+    names = [model.labels[y] for y in model.tag_corpus(corpus, options.legal, threads)]
+    bounds = corpus.sentences.tolist()
+    return "".join(
+        f"{label}\n" for a, b in itertools.pairwise(bounds) for label in (*names[a:b], "")
+    ).encode()
