@@ -23,12 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adaptag.corpus.columns import ColumnFormat
+    from adaptag.features.index import FeatureIndex
     from adaptag.training.callbacks import Callback
     from adaptag.training.settings import TaggingSettings
 
     Format = ColumnFormat | str | None
 
-__all__ = ["tagging_job"]
+__all__ = ["encode_dev", "tagging_job"]
 
 HELD_OUT = 5  # the scheme is chosen on the last fifth of the sentences
 PASSES = 3  # of the trainings that choose it
@@ -71,7 +72,7 @@ def tagging_job(
         weights = remap_weights(start.weights, start.layout, examples.layout)
     scorer = None
     if dev is not None:
-        scorer = TagScorer(_encode_dev(dev, dataset, plan.labels, format), plan.metric)
+        scorer = TagScorer(encode_dev(dev, dataset.index, plan.labels, format), plan.metric)
     build = partial(plan.model, dataset.index)
     return TrainingJob(
         examples, plan.settings, build, scorer, weights, callbacks=callbacks, record=record
@@ -123,9 +124,9 @@ def _choose_scheme(
     return best, scores
 
 
-def _encode_dev(
+def encode_dev(
     dev: Any,
-    dataset: Dataset,
+    index: FeatureIndex,
     labels: Sequence[str],
     format: Format,  # noqa: A002
 ) -> Dataset:
@@ -133,8 +134,8 @@ def _encode_dev(
     if isinstance(dev, Dataset):
         raise ParameterError("development data must be text or sentences, not an encoded dataset")
     data, given = dev if isinstance(dev, tuple) and len(dev) == 2 else (dev, None)
-    attributes = dataset.index.template.attributes
+    attributes = index.template.attributes
     corpus = corpus_of(
         data, given, format="attributes" if attributes else format, tokens=not attributes
     )
-    return Dataset.encode(corpus, dataset.index, labels)
+    return Dataset.encode(corpus, index, labels)

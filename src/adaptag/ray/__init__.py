@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from adaptag.ray.datasets import classify as classify
     from adaptag.ray.datasets import cut as cut
     from adaptag.ray.datasets import tag as tag
+    from adaptag.ray.training import train as train
 
 _PLACES = {
     "classify": "adaptag.ray.datasets",
     "connect": "adaptag.ray.connection",
     "cut": "adaptag.ray.datasets",
     "tag": "adaptag.ray.datasets",
+    "train": "adaptag.ray.training",
 }
 
 __all__ = sorted(_PLACES)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["LostError", "Shared", "Task", "Tasks"]
+__all__ = ["LostError", "Shared", "Task", "Tasks", "explained"]
 
 RETRIES = 3  # how often Ray repeats a task whose process or node died
 POLL = 0.5  # seconds between two looks at interrupts
@@ -145,10 +145,10 @@ class Tasks:
         try:
             return self._ray.get(task.result)
         except self._ray.exceptions.RayError as error:
-            explained = _explained(error, self._ray.exceptions)
-            if explained is None:
+            known = explained(error, self._ray.exceptions)
+            if known is None:
                 raise
-            raise explained from None
+            raise known from None
 
 
 def _call(version: str, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -161,7 +161,7 @@ def _call(version: str, function: Callable[..., Any], *arguments: Any) -> Any:
     return function(*arguments)
 
 
-def _explained(error: Exception, kinds: Any) -> AdaptagError | None:
+def explained(error: Exception, kinds: Any) -> AdaptagError | None:
     """An error of Ray as one of adaptag; None for what an error in a program raised."""
     cause = getattr(error, "cause", None) or error
     if isinstance(cause, AdaptagError):

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from adaptag.settings import Value
     from adaptag.training.declarations import Algorithm
 
-__all__ = ["find_rate", "objective", "progressive_loss"]
+__all__ = ["find_rate", "objective", "progressive_loss", "sample_size"]
 
 SAMPLE = (2_000, 10_000)  # sentences: a quarter of the data, within these bounds
 FEWEST = 100  # sentences; with fewer, their losses say little
@@ -39,6 +39,8 @@ def find_rate(
     parameters: Mapping[str, Value],
     seed: int = 1,
     start: NDArray[np.float32] | None = None,
+    *,
+    n_sentences: int | None = None,
 ) -> float:
     """Find the rate with which a pass over a sample predicts best what comes next in it.
 
@@ -53,13 +55,14 @@ def find_rate(
         parameters: The other parameters of the algorithm.
         seed: The seed of the sample and its order.
         start: The initial weights.
+        n_sentences: The sentences of all data, where the dataset is a part of it.
     """
     first = next(p.start for p in algorithm.parameters if p.name == "rate")
-    if len(dataset) < FEWEST:
+    n = len(dataset) if n_sentences is None else n_sentences
+    if n < FEWEST:
         return first
     rng = np.random.default_rng(seed)
-    size = min(max(len(dataset) // 4, SAMPLE[0]), SAMPLE[1])
-    sample = dataset.select(rng.permutation(len(dataset))[:size])
+    sample = dataset.select(rng.permutation(len(dataset))[: sample_size(n)])
     losses: dict[int, float] = {}
 
     def loss(step: int) -> float:
@@ -79,9 +82,14 @@ def find_rate(
         if best != 0:
             break
     step = best + _least(loss(best - 1), loss(best), loss(best + 1))
-    share = len(sample) / len(dataset)
+    share = len(sample) / n
     rate = first * FACTOR**step * share ** DECAY.get(algorithm.name, 0)
     return float(f"{rate:.{DIGITS}g}")
+
+
+def sample_size(n_sentences: int) -> int:
+    """How many of the sentences a rate is found on."""
+    return min(max(n_sentences // 4, SAMPLE[0]), SAMPLE[1], n_sentences)
 
 
 def _least(left: float, middle: float, right: float) -> float:

@@ -119,6 +119,7 @@ class TrainingJob(Generic[M]):
         resume: An earlier run to continue, with its algorithm, parameters, seed and threads.
         callbacks: Objects that are notified of the progress and can stop training.
         record: Further entries of the model's record, in addition to the settings and the passes.
+        save: A function that takes the checkpoint after each pass of an online algorithm.
         result: The outcome of the last ``run``.
     """
 
@@ -130,6 +131,7 @@ class TrainingJob(Generic[M]):
     resume: Checkpoint | None = None
     callbacks: Sequence[Callback] = ()
     record: Mapping[str, Any] = field(default_factory=dict)
+    save: Callable[[Checkpoint], None] | None = None
     result: Result = field(init=False)
 
     @property
@@ -204,14 +206,20 @@ class _Run:
                 callback.on_note(f"learning rate {self.result.parameters['rate']:g} (auto)")
         try:
             for number in range(done + 1, done + self.passes + 1):
-                if self.report(self._pass(trainer, number), trainer.current_weights):
+                stop = self.report(self._pass(trainer, number), trainer.current_weights)
+                if self.job.save is not None:
+                    self.job.save(self._checkpoint(trainer))
+                if stop:
                     self.result.stopped = "callback"
                     break
                 self.interrupts.check()
         except KeyboardInterrupt:
             self._interrupted()
         self.finish(trainer.current_weights())
-        self.result.make_checkpoint = lambda: Checkpoint(
+        self.result.make_checkpoint = lambda: self._checkpoint(trainer)
+
+    def _checkpoint(self, trainer: OnlineTraining) -> Checkpoint:
+        return Checkpoint(
             self.algorithm.name,
             self.result.parameters,
             self.result.seed,

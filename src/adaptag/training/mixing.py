@@ -50,6 +50,7 @@ __all__ = [
     "Mixture",
     "ShardTraining",
     "blocks_of",
+    "check_parameters",
     "mix",
     "new_state",
     "rounds_for",
