@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from adaptag.ray.datasets import classify as classify
     from adaptag.ray.datasets import cut as cut
     from adaptag.ray.datasets import tag as tag
+    from adaptag.ray.train_loop import train_loop_per_worker as train_loop_per_worker
     from adaptag.ray.training import train as train
 
 _PLACES = {
@@ -24,6 +25,7 @@ _PLACES = {
     "cut": "adaptag.ray.datasets",
     "tag": "adaptag.ray.datasets",
     "train": "adaptag.ray.training",
+    "train_loop_per_worker": "adaptag.ray.train_loop",
 }
 
 __all__ = sorted(_PLACES)
