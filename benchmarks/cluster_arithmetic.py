@@ -2,8 +2,8 @@
 
 Nothing is measured here but the speed of one core, which is given. A worker hands in 4 bytes for
 each weight of the model and 8 for each row (step sizes and rates), and takes over as much; the
-blocks are mixed by tasks that are spread over the nodes. So in each mix a node with c workers sends,
-and receives, c times that for its workers and as much for the blocks that it mixes.
+blocks are mixed by tasks that are spread over the nodes. So in each mix a node with c workers
+sends, and receives, c times that for its workers and as much for the blocks that it mixes.
 
     python benchmarks/cluster_arithmetic.py [--speed 2.1e6] [--network 25] [--tokens 1e10]
 """
