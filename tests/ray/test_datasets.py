@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 from types import SimpleNamespace
 
@@ -30,6 +31,20 @@ def connected(two_nodes):
     ray.cloudpickle.unregister_pickle_by_value(module)
 
 
+@pytest.fixture(autouse=True)
+def _ends():
+    """Fail where workers wait for each other for ever."""
+
+    def fail(*_):
+        raise TimeoutError("nothing happened for a minute")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(60)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
+
+
 def sentences(batch):
     """What a dataset does before it is tagged; it needs a CPU, and the workers have all of them."""
     return {"id": batch["id"], "tokens": [TAGGER_DATA[k] for k in batch["id"]]}
@@ -38,11 +53,13 @@ def sentences(batch):
 def test_tagging_starves_nothing_that_comes_before_it(models):
     read = ray.data.range(len(TAGGER_DATA), override_num_blocks=8)
     tokens = read.map_batches(sentences)
-    tagged = adaptag.ray.tag(tokens, models / "tagger")
+    once = adaptag.ray.tag(tokens, models / "tagger", tags="first")
+    tagged = adaptag.ray.tag(once, models / "tagger")  # a worker for each of the two CPUs
     model = adaptag.Model.load(models / "tagger")
     rows = sorted(tagged.take_all(), key=lambda row: row["id"])
     assert [list(row["tokens"]) for row in rows] == TAGGER_DATA
     assert [list(row["tags"]) for row in rows] == model.tag_all(TAGGER_DATA)
+    assert [list(row["first"]) for row in rows] == model.tag_all(TAGGER_DATA)
 
 
 def test_texts_get_words_and_classes(models):
