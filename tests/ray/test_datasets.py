@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from types import SimpleNamespace
 
@@ -29,20 +28,6 @@ def connected(two_nodes):
     with adaptag.ray.connect(two_nodes), quiet_data(ray):
         yield
     ray.cloudpickle.unregister_pickle_by_value(module)
-
-
-@pytest.fixture(autouse=True)
-def _ends():
-    """Fail where workers wait for each other for ever."""
-
-    def fail(*_):
-        raise TimeoutError("nothing happened for a minute")
-
-    before = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(60)
-    yield
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, before)
 
 
 def sentences(batch):
