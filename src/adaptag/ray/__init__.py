@@ -1,8 +1,6 @@
 """Training and tagging on a Ray cluster, or with Ray on one machine.
 
->>> import adaptag.ray  # needs the extra: pip install 'adaptag[ray]'  # doctest: +SKIP
-
-Names are imported when they are first used.
+It needs the extra: ``pip install 'adaptag[ray]'``. Names are imported when they are first used.
 """
 
 from __future__ import annotations
