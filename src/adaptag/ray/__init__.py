@@ -1,9 +1,6 @@
 """Training and tagging on a Ray cluster, or with Ray on one machine.
 
->>> import adaptag.ray
->>> model = adaptag.ray.train("train.txt", workers=4)  # doctest: +SKIP
-
-It needs the extra ``pip install 'adaptag[ray]'``. Names are imported when they are first used.
+It needs the extra: ``pip install 'adaptag[ray]'``. Names are imported when they are first used.
 """
 
 from __future__ import annotations
