@@ -74,7 +74,7 @@ def simulate(part: Part, shards: int, rounds: int, passes: int, seed: int) -> li
             for block, mixture in zip(blocks, mixtures, strict=True):
                 mixture.add(training.change(block))
         for block, mixture in zip(blocks, mixtures, strict=True):
-            training.apply(block, mixture.mixed(number))
+            training.apply(block, mixture.mixed())
         training.end_round()
         if (number + 1) % rounds == 0:
             scores.append(float(f1(part.counts(state[WEIGHTS]).sum(axis=0))))

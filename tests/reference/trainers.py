@@ -38,6 +38,15 @@ if TYPE_CHECKING:
     Oracle = Callable[..., Iterator["Update"]]
 
 
+class Start(NamedTuple):
+    """Where training starts from, unless with zeros."""
+
+    w: Vector
+    t: int = 0  # the first update, for schedules
+    rates: Vector | None = None  # γ of each predicate, ADF's
+    precision: Vector | None = None  # 1/Σ of each weight
+
+
 class Update(NamedTuple):
     """What an update leaves, and the totals of its group, taken before it."""
 
@@ -45,6 +54,7 @@ class Update(NamedTuple):
     loss: float
     correct: float
     tokens: int
+    state: dict[str, Vector] = {}  # noqa: RUF012  # w without averaging, and what else goes on
 
 
 class Sample(NamedTuple):
@@ -112,14 +122,21 @@ def phi_of_known(problem: Problem, sentence: Sequence[Position], labels: Sequenc
     return vector(problem, found)
 
 
-def groups(problem: Problem, passes: Passes, batch: float) -> Iterator[tuple[int, list[int]]]:
+def groups(
+    problem: Problem, passes: Passes, batch: float, start: Start | None = None
+) -> Iterator[tuple[int, list[int]]]:
     """Number and sentences of each update; sentences without tokens count nowhere."""
-    t = 0
+    t = 0 if start is None else start.t
     for order in passes:
         kept = [int(i) for i in order if problem.sentences[i]]
         for first in range(0, len(kept), int(batch)):
             yield t, kept[first : first + int(batch)]
             t += 1
+
+
+def first_weights(problem: Problem, start: Start | None) -> Vector:
+    """The weights before the first update."""
+    return vector(problem, problem.zeros()) if start is None else start.w
 
 
 def starts_group(problem: Problem, t: int, delay: int) -> bool:
@@ -212,9 +229,9 @@ def total(samples: Sequence[Sample]) -> Vector:
     return np.sum([sample.step for sample in samples], axis=0)
 
 
-def update(problem: Problem, w: Vector, samples: Sequence[Sample]) -> Update:
+def update(problem: Problem, w: Vector, samples: Sequence[Sample], **state: Vector) -> Update:
     loss, correct, tokens = (sum(column) for column in list(zip(*samples, strict=True))[:3])
-    return Update(shaped(problem, w), loss, correct, tokens)
+    return Update(shaped(problem, w), loss, correct, tokens, {"w": w, **state})
 
 
 def averaged(updates: Iterator[Update], first: int = 0) -> Iterator[Update]:
@@ -240,6 +257,7 @@ def adf(
     window: float,
     batch: float,
     delay: int = 1,
+    start: Start | None = None,
 ) -> Iterator[Update]:
     """Figure 1 of Sun et al. (2014); v counts sentences, a window is whole updates.
 
@@ -248,10 +266,12 @@ def adf(
     """
     q = max(1, (int(window) or max(100, len(problem) // 10)) // int(batch))
     shrink, row = regularisation(problem, sigma, batch), predicate_of_weight(problem)
-    w = vector(problem, problem.zeros())
+    w = first_weights(problem, start)
     v, gamma = np.zeros(row.max() + 1), np.full(row.max() + 1, rate)
+    if start is not None and start.rates is not None:
+        gamma = start.rates
     seen = w
-    for t, group in groups(problem, passes, batch):
+    for t, group in groups(problem, passes, batch, start):
         seen = w if starts_group(problem, t, delay) else seen
         for i in group:
             v[list({p for position in problem.sentences[i] for p, _ in position})] += 1
@@ -262,7 +282,7 @@ def adf(
         samples = [weighted(problem, i, likelihood(problem, i, seen)) for i in group]
         w = w * (1 - shrink * gamma[row]) + gamma[row] * total(samples)
         seen = seen * (1 - shrink * gamma[row])
-        yield update(problem, w, samples)
+        yield update(problem, w, samples, gamma=gamma, v=v, open=np.array([t == 0 or t % q]))
 
 
 def sgd(
@@ -277,13 +297,14 @@ def sgd(
     average: float,
     batch: float,
     delay: int = 1,
+    start: Start | None = None,
 ) -> Iterator[Update]:
     """Tsuruoka et al. (2009), equations 5 and 6, with an L2 prior; or as Bordes et al. (2009)."""
     if schedule == "bordes":
-        plain = scaled_sgd(problem, passes, 1.0, 1.0, rate, sigma, period, batch, delay)
+        plain = scaled_sgd(problem, passes, 1.0, 1.0, rate, sigma, period, batch, delay, start)
     else:
         rates = schedule_of(problem, schedule, rate, decay, batch)
-        plain = decayed_sgd(problem, passes, rates, sigma, batch, delay)
+        plain = decayed_sgd(problem, passes, rates, sigma, batch, delay, start)
     first = (int(average) - 1) * updates_per_pass(problem, batch)
     return averaged(plain, first) if average else plain
 
@@ -295,10 +316,11 @@ def decayed_sgd(
     sigma: float,
     batch: float,
     delay: int = 1,
+    start: Start | None = None,
 ) -> Iterator[Update]:
     shrink = regularisation(problem, sigma, batch)
-    w = seen = vector(problem, problem.zeros())
-    for t, group in groups(problem, passes, batch):
+    w = seen = first_weights(problem, start)
+    for t, group in groups(problem, passes, batch, start):
         seen = w if starts_group(problem, t, delay) else seen
         gamma = rates(t)
         samples = [weighted(problem, i, likelihood(problem, i, seen)) for i in group]
@@ -317,12 +339,13 @@ def scaled_sgd(
     period: float,
     batch: float,
     delay: int = 1,
+    start: Start | None = None,
 ) -> Iterator[Update]:
     """Bordes et al. (2009): a fixed diagonal B, at most ``largest``, and rare regularisation."""
     shrink = regularisation(problem, sigma, batch)
     every = int(period) or automatic_period(problem, batch, shrink * rate * largest)
-    w = seen = vector(problem, problem.zeros())
-    for t, group in groups(problem, passes, batch):
+    w = seen = first_weights(problem, start)
+    for t, group in groups(problem, passes, batch, start):
         seen = w if starts_group(problem, t, delay) else seen
         eta = rate / (1 + shrink * rate * t)
         samples = [weighted(problem, i, likelihood(problem, i, seen)) for i in group]
@@ -342,6 +365,7 @@ def madf(
     upper: float,
     period: float,
     batch: float,
+    start: Start | None = None,
 ) -> Iterator[Update]:
     """He and Wang (2012), equations 14 and 15: B from how often the gold labels fire a feature."""
     counts = vector(problem, problem.zeros())
@@ -350,7 +374,7 @@ def madf(
         counts += phi_of_known(problem, fired, gold)
     frequency = counts / sum(map(len, problem.labels))
     scale = 1 / (1 / upper + (1 / lower - 1 / upper) * frequency)
-    return scaled_sgd(problem, passes, scale, upper, rate, sigma, period, batch)
+    return scaled_sgd(problem, passes, scale, upper, rate, sigma, period, batch, start=start)
 
 
 def sgd_l1(
@@ -363,12 +387,13 @@ def sgd_l1(
     schedule: str,
     decay: float,
     batch: float,
+    start: Start | None = None,
 ) -> Iterator[Update]:
     """Tsuruoka et al. (2009): sections 3.1 (naive, clipping) and 3.2 (Figure 2)."""
     rates = schedule_of(problem, schedule, rate, decay, batch)
-    w = vector(problem, problem.zeros())
+    w = first_weights(problem, start)
     u, q = 0.0, np.zeros_like(w)  # the penalty that a weight could have had, and has had
-    for t, group in groups(problem, passes, batch):
+    for t, group in groups(problem, passes, batch, start):
         eta = rates(t)
         delta = eta * l1 / updates_per_pass(problem, batch)
         samples = [weighted(problem, i, likelihood(problem, i, w)) for i in group]
@@ -388,7 +413,12 @@ def sgd_l1(
 
 
 def dca(
-    problem: Problem, passes: Passes, *, aggressiveness: float, batch: float
+    problem: Problem,
+    passes: Passes,
+    *,
+    aggressiveness: float,
+    batch: float,
+    start: Start | None = None,
 ) -> Iterator[Update]:
     """Martins et al. (2010) for CRFs: He and Wang (2012), equations 8 and 9."""
 
@@ -398,7 +428,7 @@ def dca(
         tau = min(aggressiveness, one.loss / square) if square > 0 else 0.0
         return one._replace(step=tau * one.step)
 
-    return averaged(additive(problem, passes, batch, sample))
+    return averaged(additive(problem, passes, batch, sample, start))
 
 
 # ---- best paths ---------------------------------------------------------------------------------
@@ -409,32 +439,43 @@ def additive(
     passes: Passes,
     batch: float,
     sample: Callable[[int, Vector], Sample],
+    start: Start | None = None,
 ) -> Iterator[Update]:
     """To w comes what each sentence would add."""
-    w = vector(problem, problem.zeros())
+    w = first_weights(problem, start)
     for _, group in groups(problem, passes, batch):
         samples = [weighted(problem, i, sample(i, w)) for i in group]
         w = w + total(samples)
         yield update(problem, w, samples)
 
 
-def perceptron(problem: Problem, passes: Passes, *, batch: float) -> Iterator[Update]:
+def perceptron(
+    problem: Problem, passes: Passes, *, batch: float, start: Start | None = None
+) -> Iterator[Update]:
     """Collins (2002), Figure 1."""
 
     def sample(i: int, w: Vector) -> Sample:
         m = mistake(problem, i, w, cost=0).decided()
         return m.sample(-m.margin, m.x)
 
-    return additive(problem, passes, batch, sample)
+    return additive(problem, passes, batch, sample, start)
 
 
-def averaged_perceptron(problem: Problem, passes: Passes, *, batch: float) -> Iterator[Update]:
+def averaged_perceptron(
+    problem: Problem, passes: Passes, *, batch: float, start: Start | None = None
+) -> Iterator[Update]:
     """Collins (2002), section 2.3."""
-    return averaged(perceptron(problem, passes, batch=batch))
+    return averaged(perceptron(problem, passes, batch=batch, start=start))
 
 
 def pa(
-    problem: Problem, passes: Passes, *, aggressiveness: float, variant: str, batch: float
+    problem: Problem,
+    passes: Passes,
+    *,
+    aggressiveness: float,
+    variant: str,
+    batch: float,
+    start: Start | None = None,
 ) -> Iterator[Update]:
     """Crammer et al. (2006), Figure 1; He and Wang (2012), equations 3 to 6."""
     c = aggressiveness
@@ -453,7 +494,7 @@ def pa(
         }[variant]
         return m.sample(m.loss, tau * m.x)
 
-    return averaged(additive(problem, passes, batch, sample))
+    return averaged(additive(problem, passes, batch, sample, start))
 
 
 def confident(
@@ -464,13 +505,16 @@ def confident(
     rule: Callable[[Mistake, float], tuple[float, float]],
     *,
     mean: bool = False,
+    start: Start | None = None,
 ) -> Iterator[Update]:
     """A variance Σ for each weight: w ← w + α Σ∘x, 1/Σ ← 1/Σ + β x²; a rule gives α and β.
 
     All rules of a group are asked at the weights and variances before it.
     """
-    w = vector(problem, problem.zeros())
+    w = first_weights(problem, start)
     sigma = np.full_like(w, variance)
+    if start is not None and start.precision is not None:
+        sigma = 1 / start.precision
     for _, group in groups(problem, passes, batch):
         mistakes = [mistake(problem, i, w, cost=1).decided() for i in group]
         steps = [rule(m, float(sigma @ m.x**2)) for m in mistakes]
@@ -479,24 +523,35 @@ def confident(
             w = w + share * alpha * sigma * m.x
             sigma = 1 / (1 / sigma + share * beta * m.x**2)
         samples = [m.sample(m.loss, m.x) for m in mistakes]
-        yield update(
-            problem, w, [weighted(problem, i, s) for i, s in zip(group, samples, strict=True)]
-        )
+        samples = [weighted(problem, i, s) for i, s in zip(group, samples, strict=True)]
+        yield update(problem, w, samples, precision=1 / sigma)
 
 
 def arow(
-    problem: Problem, passes: Passes, *, variance: float, gamma: float, batch: float
+    problem: Problem,
+    passes: Passes,
+    *,
+    variance: float,
+    gamma: float,
+    batch: float,
+    start: Start | None = None,
 ) -> Iterator[Update]:
     """Crammer, Kulesza, Dredze (2009), Figure 1, with the Hamming distance for the margin of 1."""
 
     def rule(m: Mistake, v: float) -> tuple[float, float]:
         return m.loss / (v + gamma), 1 / gamma
 
-    return confident(problem, passes, variance, batch, rule)
+    return confident(problem, passes, variance, batch, rule, start=start)
 
 
 def cw(
-    problem: Problem, passes: Passes, *, variance: float, confidence: float, batch: float
+    problem: Problem,
+    passes: Passes,
+    *,
+    variance: float,
+    confidence: float,
+    batch: float,
+    start: Start | None = None,
 ) -> Iterator[Update]:
     """Crammer, Dredze, Pereira (2008): "CW-Stdev"."""
     phi = NormalDist().inv_cdf(confidence)
@@ -511,7 +566,7 @@ def cw(
         root_u = 2 * v / (alpha * v * phi + np.sqrt(alpha**2 * v**2 * phi**2 + 4 * v))
         return alpha, alpha * phi / root_u
 
-    return confident(problem, passes, variance, batch, rule, mean=True)
+    return confident(problem, passes, variance, batch, rule, mean=True, start=start)
 
 
 ORACLES: dict[str, Oracle] = {

@@ -335,7 +335,7 @@ class ClusterTraining:
         for of_worker in changes:  # so that what follows fails for no worker's death before
             workers.get(of_worker[0])
         mixed = [
-            self._mix.remote(block.row_size, self.number, *(of[1 + b] for of in changes))
+            self._mix.remote(block.row_size, *(of[1 + b] for of in changes))
             for b, block in enumerate(self.blocks)
         ]
         for reference in workers.submit(lambda worker, _: worker.apply.remote(self.blocks, *mixed)):

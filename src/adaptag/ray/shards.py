@@ -18,7 +18,7 @@ from adaptag.training.arrays import aligned_zeros
 from adaptag.training.batch import Objective
 from adaptag.training.checkpoint import checksum
 from adaptag.training.initial_rate import find_rate, sample_size
-from adaptag.training.mixing import Mixture, ShardTraining
+from adaptag.training.mixing import ShardTraining, mix
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -254,12 +254,9 @@ class ShardWorker:
         return [figures, *(gradient[slice(*block.weights)] for block in blocks)]
 
 
-def mix_block(row_size: int, rounds: int, *changes: Mapping[str, Floats]) -> dict[str, Floats]:
+def mix_block(row_size: int, *changes: Mapping[str, Floats]) -> dict[str, Floats]:
     """Mix a block, in a task."""
-    mixture = Mixture(row_size)
-    for change in changes:
-        mixture.add(change)
-    return mixture.mixed(rounds)
+    return mix(changes, row_size)
 
 
 def sum_blocks(*parts: Floats) -> Floats:

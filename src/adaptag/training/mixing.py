@@ -13,8 +13,10 @@ shard, f is nearly 1 / K and the moves are averaged.
 ADF's rates fall in each worker with the windows of its shard, as many in a pass as for the whole
 data, and are averaged: the decay of a window is linear in the frequency, so their mean is that of
 all sentences. As K workers learn less from a pass than one worker would, there are √K times fewer
-windows in it. All that a round needs is mixed: workers keep nothing for the next one, and what a
-worker does depends on its shard, the mixed state, and the number of the round alone.
+windows in it. Algorithms that average give the mean over rounds of what each round averages, whose
+distance from the weights before the round is mixed as that of the weights. All that a round needs
+is mixed: workers keep nothing for the next one, and what a worker does depends on its shard, the
+mixed state, and the number of the round alone.
 """
 
 from __future__ import annotations
@@ -62,8 +64,10 @@ WINDOWS = 10  # of ADF in a pass, unless the window is given
 AVERAGING = ("averaged-perceptron", "pa", "dca")
 # The arrays of the mixed state.
 WEIGHTS, AVERAGE, RATE, PRECISION = "weights", "average", "rate", "precision"
-# Further arrays of what a worker hands in: the step sizes of each row, and averaged weights.
+# Further arrays of what a worker hands in: the step sizes of each row, and how far the weights that
+# a round averages are from those before it.
 STEPS, READING = "steps", "reading"
+LOWEST = 1e-37  # of ADF's rates, as in adf_windows.hpp: 0 stands for the initial rate
 LOGARITHMS = "logarithms"  # Σ log(1 + c s_k)
 PER_ROW = (RATE, STEPS)
 
@@ -145,15 +149,15 @@ class Mixture:
         out: Floats = np.divide(together, alone, out=np.ones_like(together), where=alone > 0)
         return out
 
-    def mixed(self, rounds: int) -> Arrays:
-        """How the block's part of the mixed state changes, after ``rounds`` rounds before."""
+    def mixed(self) -> Arrays:
+        """What ``ShardTraining.apply`` needs of the block."""
         sums, factor = self.sums, self.factor()[:, None]
         for name in (WEIGHTS, READING):
             if name in sums:
                 sums[name].reshape(-1, self.row_size)[:] *= factor
         out = {WEIGHTS: sums[WEIGHTS]}
         if READING in sums:
-            out[AVERAGE] = sums[READING] / np.float32(rounds + 1)
+            out[AVERAGE] = sums[READING]
         if RATE in sums:
             out[RATE] = sums[RATE] / np.float32(self.workers)
         if PRECISION in sums:
@@ -161,18 +165,17 @@ class Mixture:
         return out
 
 
-def mix(changes: Sequence[Mapping[str, Floats]], row_size: int, rounds: int) -> Arrays:
-    """Mix what workers hand in for a block: how its part of the mixed state changes.
+def mix(changes: Sequence[Mapping[str, Floats]], row_size: int) -> Arrays:
+    """Mix what workers hand in for a block: what ``ShardTraining.apply`` needs.
 
     Args:
         changes: For each worker, in order, the arrays of its ``change``.
         row_size: The weights of a row of the block.
-        rounds: The number of rounds before this one.
     """
     mixture = Mixture(row_size)
     for change in changes:
         mixture.add(change)
-    return mixture.mixed(rounds)
+    return mixture.mixed()
 
 
 class ShardTraining:
@@ -233,10 +236,13 @@ class ShardTraining:
         q = float(values["window"]) or max(FEWEST_IN_WINDOW, n // WINDOWS)
         in_a_pass = max(1.0, n / q) / math.sqrt(shards)
         in_a_round = max(1, round(in_a_pass / self.rounds_per_pass))
+        b = int(values["batch"])
+        updates = -(-len(self.sentences) // (self.rounds_per_pass * b))
+        length = max(1, -(-updates // in_a_round))
+        in_a_round = 1 + _window(updates - 1, length)  # in few updates there is no room for more
         power = in_a_pass / (in_a_round * self.rounds_per_pass)
-        length = -(-len(self.sentences) // self.rounds_per_pass)
         return {
-            "window": max(1, -(-length // in_a_round)),
+            "window": length * b,
             "alpha": float(values["alpha"]) ** power,
             "beta": float(values["beta"]) ** power,
         }
@@ -269,9 +275,12 @@ class ShardTraining:
         trainer.run_state[:] = 0
         if self.algorithm.name == "adf":
             trainer.row_state[RATE] = self.state[RATE]
-        else:  # schedules go on
+        elif AVERAGE not in self.state:  # schedules go on
             updates = -(-len(self.sentences) // trainer.batch)
-            trainer.run_state["step"] = number * updates // self.rounds_per_pass
+            step = number * updates // self.rounds_per_pass
+            trainer.run_state["step"] = step
+            if trainer.parameters.get("penalty") == "naive":  # rows have paid up to here
+                trainer.row_state["paid"] = step
         for name, array in trainer.per_weight_state.items():
             if name == PRECISION:
                 array[:] = self.state[PRECISION]
@@ -280,14 +289,14 @@ class ShardTraining:
 
     def _finish(self, order: NDArray[np.uint32]) -> None:
         trainer, state = self.trainer, self.state
+        trainer.arrays()
         reading = trainer.current_weights()
+        reading -= state[WEIGHTS]
         change: Arrays = {}
         if AVERAGE in state:
-            trainer.arrays()
-            change[READING] = reading - state[AVERAGE]
+            change[READING] = reading
             change[WEIGHTS] = trainer.weights - state[WEIGHTS]
         else:
-            reading -= state[WEIGHTS]
             change[WEIGHTS] = reading
         if PRECISION in state:
             change[PRECISION] = trainer.per_weight_state[PRECISION] - state[PRECISION]
@@ -308,12 +317,12 @@ class ShardTraining:
         q = max(1, int(values["window"]) // b)
         alpha, beta = float(values["alpha"]), float(values["beta"])
         touched = (np.maximum(rows["stamp"].astype(np.int64), 1) - 1) // b
-        own = np.maximum(touched - 1, 0) // q  # the window of the last touch
-        last = max(0, (n - 1) // b - 1) // q
+        own = touched // q  # the window that is open after the last touch: an update may close one
+        last = _window((n - 1) // b, q)
         share = np.minimum(rows["count"] / (q * b), 1)
         rate = np.where(rows["rate"] > 0, rows["rate"], before)
         closed: Floats = rate * (alpha - share * (alpha - beta)) * alpha ** (last - own)
-        return closed.astype(np.float32)
+        return np.maximum(closed, LOWEST).astype(np.float32)
 
     def _count(self, order: NDArray[np.uint32]) -> Floats:
         """How often each predicate fires in some sentences."""
@@ -341,6 +350,9 @@ class ShardTraining:
             part, before = block.of(name, self._next(name)), block.of(name, self.state[name])
             if name == RATE:
                 part[:] = array
+            elif name == AVERAGE:  # the mean over rounds of the weights before each, and this
+                moved = block.of(WEIGHTS, self.state[WEIGHTS]) - before + array
+                np.add(before, moved / np.float32(self.rounds + 1), out=part)
             else:
                 np.add(before, array, out=part)
 
@@ -384,6 +396,11 @@ def _of_shard(parameters: Mapping[str, Value], n: int, total: int) -> dict[str, 
     if "l1" in values:
         values["l1"] = float(values["l1"]) * n / max(1, total)
     return values
+
+
+def _window(update: int, q: int) -> int:
+    """The window of ADF that an update is counted in: the first one holds q + 1 updates."""
+    return max(0, update - 1) // q
 
 
 def _logarithmic_mean(a: Floats, b: Floats) -> Floats:
