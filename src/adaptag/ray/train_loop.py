@@ -231,7 +231,7 @@ class PeerTraining:
         owned = [self.blocks[owner :: peers.n] for owner in range(peers.n)]
         received = peers.swap([[training.change(block) for block in own] for own in owned])
         mixed = [
-            mix_block(block.row_size, number, *(changes[b] for changes in received))
+            mix_block(block.row_size, *(changes[b] for changes in received))
             for b, block in enumerate(owned[peers.rank])
         ]
         for own, arrays in zip(owned, peers.gather(mixed), strict=True):

@@ -321,7 +321,7 @@ class ShardTraining:
         last = _window((n - 1) // b, q)
         share = np.minimum(rows["count"] / (q * b), 1)
         rate = np.where(rows["rate"] > 0, rows["rate"], before)
-        closed: Floats = rate * (alpha - share * (alpha - beta)) * alpha ** (last - own)
+        closed = rate * (alpha - share * (alpha - beta)) * alpha ** (last - own)
         return np.maximum(closed, LOWEST).astype(np.float32)
 
     def _count(self, order: NDArray[np.uint32]) -> Floats:
