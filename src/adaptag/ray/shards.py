@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptag.corpus.columns import ColumnCorpus, ColumnFormat, ColumnPart
+from adaptag.corpus.columns import ColumnFormat, ColumnPart
 from adaptag.corpus.data import corpus_of
 from adaptag.dataset.shards import count_shard, shard_dataset
 from adaptag.errors import CorpusError
@@ -131,8 +131,6 @@ class ShardWorker:
     def count(self) -> tuple[ShardSummary, list[str]]:
         """Read the shard, and count its features; also why parts of it were left out."""
         corpus, skipped = self.data.read()
-        if isinstance(corpus, ColumnCorpus) and corpus.n_tokens > 0 and corpus.n_columns < 2:
-            raise CorpusError(f"{corpus.name}: 1 column; at least a feature and a label are needed")
         summary, self.counted = count_shard(corpus, self.settings)
         return summary, skipped
 
