@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-__all__ = ["ShardData", "ShardInfo", "ShardWorker", "joined", "mix_block", "sum_blocks"]
+__all__ = ["ShardData", "ShardInfo", "ShardWorker", "joined", "sum_blocks"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,6 +203,14 @@ class ShardWorker:
         """None, as soon as it is there, and what a round has changed, block by block."""
         return [None, *(self._training.change(block) for block in blocks)]
 
+    def mix(self, row_sizes: Sequence[int], *changes: Mapping[str, Floats]) -> list[Any]:
+        """None, and the mixed state of some blocks, from what all workers hand in for each."""
+        n = len(changes) // max(1, len(row_sizes))
+        return [
+            None,
+            *(mix(changes[b * n : (b + 1) * n], size) for b, size in enumerate(row_sizes)),
+        ]
+
     def apply(self, blocks: Sequence[Block], *mixed: Mapping[str, Floats]) -> None:
         """Take over the mixed state."""
         for block, arrays in zip(blocks, mixed, strict=True):
@@ -250,11 +258,6 @@ class ShardWorker:
         loss = self.objective.add(x, gradient)
         figures = np.array([loss, self.objective.accuracy * self.examples.n_tokens])
         return [figures, *(gradient[slice(*block.weights)] for block in blocks)]
-
-
-def mix_block(row_size: int, *changes: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Mix a block, in a task."""
-    return mix(changes, row_size)
 
 
 def sum_blocks(*parts: Floats) -> Floats:

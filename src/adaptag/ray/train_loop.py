@@ -17,13 +17,13 @@ from adaptag.features.merging import merge_range, merged_index
 from adaptag.features.settings import FeatureSettings
 from adaptag.ray.connection import require_ray
 from adaptag.ray.peers import Peers
-from adaptag.ray.shards import ShardData, ShardInfo, ShardWorker, joined, mix_block
+from adaptag.ray.shards import ShardData, ShardInfo, ShardWorker, joined
 from adaptag.settings import split_options
 from adaptag.training.arrays import aligned_zeros
 from adaptag.training.callbacks import Callback
 from adaptag.training.initial_rate import find_rate
 from adaptag.training.job import TrainingJob
-from adaptag.training.mixing import ShardTraining, blocks_of, combined, new_state, rounds_for
+from adaptag.training.mixing import ShardTraining, blocks_of, combined, mix, new_state, rounds_for
 from adaptag.training.settings import TaggingSettings, parameter_names
 
 if TYPE_CHECKING:
@@ -231,7 +231,7 @@ class PeerTraining:
         owned = [self.blocks[owner :: peers.n] for owner in range(peers.n)]
         received = peers.swap([[training.change(block) for block in own] for own in owned])
         mixed = [
-            mix_block(block.row_size, *(changes[b] for changes in received))
+            mix([changes[b] for changes in received], block.row_size)
             for b, block in enumerate(owned[peers.rank])
         ]
         for own, arrays in zip(owned, peers.gather(mixed), strict=True):
