@@ -1,7 +1,8 @@
 """How much faster two workers train than one: whole trainings on a Ray cluster of two nodes.
 
-The corpus is the training file of CoNLL-2000, as often as asked for. The cluster runs on this machine, with one CPU for each node; each training is timed from reading to
-the weights of the model, by turns.
+The corpus is the training file of CoNLL-2000, as often as asked for. The cluster runs on this
+machine, with one CPU for each node; each training is timed from reading to the weights of the
+model, by turns.
 
     python -m benchmarks.cluster_training [--copies 60] [--passes 10] [--repeats 1]
 """
