@@ -29,7 +29,6 @@ from adaptag.training.mixing import (
     rounds_for,
 )
 from reproduction.data import data_folder
-from reproduction.recipes.bio_ner import PLAIN
 from reproduction.recipes.every import recipe
 
 if TYPE_CHECKING:
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
     from adaptag.experiments.problem import Part
 
-TASKS = {"chunking": "", "segmentation": "", "bio-ner": PLAIN}  # with the features of each
+TASKS = {"chunking": "", "segmentation": "plain", "bio-ner": "plain"}  # features: no rich edges
 BLOCK = 1 << 40  # weights: one block for each kind of row
 
 

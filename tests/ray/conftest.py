@@ -5,6 +5,8 @@ A test connects to it by its address; no connection outlives a test.
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 from tests.ray.making import save_models
@@ -35,3 +37,17 @@ def two_nodes(cluster_of_two):
 def models(tmp_path_factory):
     """A folder with a tagger, a segmenter and a classifier."""
     return save_models(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(autouse=True)
+def _ends():
+    """Fail where processes wait for each other for ever."""
+
+    def fail(*_):
+        raise TimeoutError("the test takes longer than two minutes")
+
+    before = signal.signal(signal.SIGALRM, fail)
+    signal.alarm(120)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)

@@ -62,7 +62,9 @@ CASES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("work", "name", "text", "command"), CASES, ids=str)
+@pytest.mark.parametrize(
+    ("work", "name", "text", "command"), CASES, ids=[" ".join(case[-1]) for case in CASES]
+)
 def test_blocks_of_any_size_give_the_output_of_the_command_line(
     work, name, text, command, models, loaded, program
 ):
@@ -123,7 +125,9 @@ TABLES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("work", "name", "data", "expected"), TABLES, ids=str)
+@pytest.mark.parametrize(
+    ("work", "name", "data", "expected"), TABLES, ids=[case[1] for case in TABLES]
+)
 @pytest.mark.parametrize("ending", [".jsonl", ".jsonl.gz", ".parquet"])
 def test_tables_get_a_column(work, name, data, expected, ending, loaded, tmp_path):
     rows = [
@@ -235,7 +239,11 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "data", "work", "model", "message"), BAD)
+@pytest.mark.parametrize(
+    ("name", "data", "work", "model", "message"),
+    BAD,
+    ids=[f"{case[0]}-{k}" for k, case in enumerate(BAD)],
+)
 @pytest.mark.parametrize("size", [37, 1 << 20])
 def test_bad_input_is_located(
     name, data, work, model, message, size, loaded, tmp_path, monkeypatch

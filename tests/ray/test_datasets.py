@@ -38,11 +38,13 @@ def sentences(batch):
 def test_tagging_starves_nothing_that_comes_before_it(models):
     read = ray.data.range(len(TAGGER_DATA), override_num_blocks=8)
     tokens = read.map_batches(sentences)
-    tagged = adaptag.ray.tag(tokens, models / "tagger")
+    once = adaptag.ray.tag(tokens, models / "tagger", tags="first")
+    tagged = adaptag.ray.tag(once, models / "tagger")  # a worker for each of the two CPUs
     model = adaptag.Model.load(models / "tagger")
     rows = sorted(tagged.take_all(), key=lambda row: row["id"])
     assert [list(row["tokens"]) for row in rows] == TAGGER_DATA
     assert [list(row["tags"]) for row in rows] == model.tag_all(TAGGER_DATA)
+    assert [list(row["first"]) for row in rows] == model.tag_all(TAGGER_DATA)
 
 
 def test_texts_get_words_and_classes(models):

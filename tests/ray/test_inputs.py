@@ -165,7 +165,7 @@ def test_inputs_that_are_not_there(tmp_path):
     with pytest.raises(FileError, match=r"foo://x: Unrecognized filesystem"):
         find_inputs(["foo://x"])
     gone = Block(str(tmp_path / "gone"), "gone", 0, 5, 5)
-    with pytest.raises(MissingFileError, match=r"gone: cannot read: there is no such file on"):
+    with pytest.raises(FileError, match=r"gone: cannot read: there is no such file on a node of"):
         open_block(gone, LINES)
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import adaptag
-from adaptag.errors import CorpusWarning, FileError, ParameterError
+from adaptag.errors import AdaptagError, CorpusWarning, FileError, ParameterError
 
 ray = pytest.importorskip("ray", reason="a cluster needs Ray", exc_type=ImportError)
 
@@ -181,7 +181,7 @@ def test_a_finished_job_needs_no_cluster(two_nodes, program, models, tagged, mon
 
     end = "; choose another folder for --output\n"
     start = "adaptag: out: belongs to another job: "
-    assert refused("--marginals") == f"{start}options.marginals was False, is True{end}"
+    assert refused("--marginals") == f"{start}marginals was False, is True{end}"
     assert "block_size was 33554432, is 1000000" in refused("--block-size", 1)
     other = adaptag.train([["a"]], [["B"]], passes=1)
     other.save("other")
@@ -335,7 +335,7 @@ def job(models, output="out", **options):
     return Job.plan(Tagging(**options), ["x.txt"], models / "tagger", output, block_size=2000)
 
 
-def finish(planned):
+def finish(planned, **options):
     """Do the work in this process."""
     worker = object.__new__(jobs.BlockWorker)
     worker.work, worker.folder, worker.threads = planned.work, planned.folder, 1
@@ -347,7 +347,7 @@ def finish(planned):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Job, "_results", lambda _, *given: results(*given))
-        return planned.run()
+        return planned.run(**options)
 
 
 def test_what_is_missing_is_done_again(models, tagged):
@@ -406,6 +406,24 @@ def test_output_that_another_node_has_kept(models):
     planned.folder.create()
     with pytest.raises(FileError, match=r"out/part-00000.txt: another node has written it, but"):
         planned._checked({"block": 0, "output": "part-00000.txt", "bytes": 5}, False)
+
+
+@pytest.mark.usefixtures("tagged")
+def test_files_that_a_node_does_not_see_are_not_skipped(models):
+    planned = job(models)
+    Path("x.txt").unlink()
+    with pytest.raises(FileError, match=r"^x\.txt: cannot read: there is no such file on a node"):
+        finish(planned, skip_bad=True)
+    assert rows()[1] == []
+
+
+def test_a_cluster_that_fails():
+    message = "^the cluster failed: .*full.*; the same command goes on from what is finished$"
+    with pytest.raises(AdaptagError, match=message), jobs._failures(ray):
+        raise ray.exceptions.ObjectStoreFullError("full")
+    wrong = ray.exceptions.RayTaskError("f", "trace", ZeroDivisionError())
+    with pytest.raises(ray.exceptions.RayTaskError), jobs._failures(ray):
+        raise wrong
 
 
 def test_inputs_and_options_that_do_not_fit(program, models):

@@ -134,7 +134,7 @@ def test_calibration_is_timed(monkeypatch):
         lost.append(1000)
         return 0.1
 
-    monkeypatch.setattr("adaptag.training.job.find_rate", slow)
+    monkeypatch.setattr("adaptag.training.engine.find_rate", slow)
     monkeypatch.setattr(time, "perf_counter", lambda: clock() + sum(lost))
     found = run(algorithms=["sgd"], seeds=[1], parameters={"sgd": {"rate": "auto"}})
     assert 1000 < found.entries[0].runs[0].seconds[0] < 2000
@@ -199,7 +199,7 @@ def test_ctrl_c_while_a_rate_is_found(monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("adaptag.training.job.find_rate", interrupted)
+    monkeypatch.setattr("adaptag.training.engine.find_rate", interrupted)
     found = run(parameters={"adf": {"rate": 0.1}, "sgd": {"rate": "auto"}})
     assert [entry.name for entry in found.entries] == ["adf"]
 

@@ -10,7 +10,7 @@ import adaptag
 from adaptag.cli.main import app
 from adaptag.corpus.ingredients import ingredients
 from adaptag.errors import ModelError, ParameterError
-from adaptag.training import job
+from adaptag.training import orders
 from adaptag.training.algorithms import algorithms
 from adaptag.training.checkpoint import Checkpoint
 
@@ -76,7 +76,7 @@ def test_a_checkpoint_of_a_checkpoint(tmp_path):
 @every
 @pytest.mark.parametrize("batch", [1, 7])
 def test_a_pass_that_was_interrupted_is_finished(name, batch, tmp_path, monkeypatch):
-    monkeypatch.setattr(job, "SLICE_TOKENS", 1)
+    monkeypatch.setattr(orders, "SLICE_TOKENS", 1)
     kept = tmp_path / "checkpoint"
 
     class Interrupt(adaptag.Callback):

@@ -53,7 +53,7 @@ def test_before_the_first_finished_pass_the_model_stays(task, algorithm, program
     Path("f").write_text(FILES[task])
     assert program(*COMMANDS[task], "-m", "m", "--passes", 2).code == 0
     good = Path("m").read_bytes()
-    monkeypatch.setattr("adaptag.training.job.SLICE_TOKENS", 1)
+    monkeypatch.setattr("adaptag.training.orders.SLICE_TOKENS", 1)
     at_start(monkeypatch)
     done = program(*COMMANDS[task], "-m", "m", "-a", algorithm, "--seed", 5)
     assert done.code == 130

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from adaptag.errors import ParameterError
-from adaptag.training import job
+from adaptag.training import orders as several_orders
 from tests.reference.data import Problem, random_problem
 from tests.unit.making import fit
 from tests.unit.trainer_cases import (
@@ -118,8 +118,8 @@ def test_how_often_callbacks_hear_changes_no_bit(name, batch, monkeypatch):
     problem = random_problem(6, 4, n_sentences=31)
     given = accepted(name, {"batch": batch})
     results = []
-    for tokens in (1, 20, job.SLICE_TOKENS):
-        monkeypatch.setattr(job, "SLICE_TOKENS", tokens)
+    for tokens in (1, 20, several_orders.SLICE_TOKENS):
+        monkeypatch.setattr(several_orders, "SLICE_TOKENS", tokens)
         results.append(fit(problem.dataset, algorithm_name=name, parameters=given, passes=2))
     assert len({result.weights.tobytes() for result in results}) == 1
 

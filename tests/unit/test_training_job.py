@@ -13,7 +13,7 @@ import pytest
 import adaptag
 from adaptag.errors import AdaptagError, ParameterError
 from adaptag.features.settings import FeatureSettings
-from adaptag.training import job
+from adaptag.training import orders
 from adaptag.training.algorithms import algorithm
 from adaptag.training.callbacks import Callback, Converged, EarlyStopping, PassReport
 from adaptag.training.online import Trainer
@@ -33,7 +33,7 @@ def dataset():
 @pytest.fixture
 def one_by_one(monkeypatch):
     """Callbacks hear of every single sentence."""
-    monkeypatch.setattr(job, "SLICE_TOKENS", 1)
+    monkeypatch.setattr(orders, "SLICE_TOKENS", 1)
 
 
 class Recorder(Callback):
@@ -103,7 +103,7 @@ def test_reports_are_means_as_met_on_the_way(dataset):
 def test_slices_do_not_change_the_result(dataset, monkeypatch):
     weights = []
     for tokens in (1, 7, 10**6):
-        monkeypatch.setattr(job, "SLICE_TOKENS", tokens)
+        monkeypatch.setattr(orders, "SLICE_TOKENS", tokens)
         weights.append(fit(dataset, passes=3).weights.tobytes())
     assert len(set(weights)) == 1
 
@@ -483,5 +483,5 @@ def test_empty_sentences_do_not_shift_batches(monkeypatch, slice_tokens):
     thinned = Problem(3, problem.n_of_kind, sentences, labels).dataset
     given = {"algorithm_name": "sgd", "parameters": {"batch": 3}, "passes": 2}
     expected = fit(thinned, **given).weights
-    monkeypatch.setattr(job, "SLICE_TOKENS", slice_tokens)
+    monkeypatch.setattr(orders, "SLICE_TOKENS", slice_tokens)
     assert fit(thinned, **given).weights.tobytes() == expected.tobytes()

@@ -494,7 +494,7 @@ def test_a_checkpoint_of_other_settings_is_not_used(tmp_path):
 def test_an_interrupted_job_goes_on_within_its_pass(tmp_path, monkeypatch):
     """Wherever it is stopped, the scores are those of a run without a stop."""
     corpus = ColumnCorpus.from_sentences(DATA)
-    monkeypatch.setattr("adaptag.training.job.SLICE_TOKENS", 100)
+    monkeypatch.setattr("adaptag.training.orders.SLICE_TOKENS", 100)
     whole = None
     for stop in range(1, 25, 3):
         folder = tmp_path / str(stop)

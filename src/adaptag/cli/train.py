@@ -7,8 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from adaptag.cli.arguments import argument, option
+from adaptag.cli.cluster import SkipBadOption
 from adaptag.cli.options import (
     SAVE_EVERY,
+    ClusterOption,
     CommentOption,
     DevOption,
     DocstartOption,
@@ -69,6 +71,24 @@ def train(
     checkpoint: Annotated[
         Path | None, option(help="Keep the state of training here, for --resume.")
     ] = None,
+    workers: Annotated[
+        int | None,
+        option(
+            min=1,
+            help="Train with this many workers on a Ray cluster, each with a part of the data.",
+            show_default="with --cluster one per CPU, else none",
+        ),
+    ] = None,
+    cluster: ClusterOption = None,
+    rounds: Annotated[
+        int | None,
+        option(
+            min=1,
+            help="With workers: how often their weights are mixed in a pass.",
+            show_default="the square root of their number",
+        ),
+    ] = None,
+    skip_bad: SkipBadOption = False,
     log: LogOption = None,
     format: FormatOption = "columns",  # noqa: A002
     separator: SeparatorOption = "auto",
@@ -104,6 +124,39 @@ def train(
         {"--model": model, "--log": log, "--checkpoint": checkpoint},
         {"TRAIN": data, "--dev": dev, "--template": template},
     )
+    on_cluster = workers is not None or cluster is not None
+    _check_cluster(
+        on_cluster,
+        {"stream": stream, "from": start, "format attributes": format != "columns"},
+        {"rounds": rounds, "skip-bad-blocks": skip_bad},
+    )
+    if on_cluster:
+        from adaptag.corpus.columns import ColumnFormat
+        from adaptag.ray import train as train_on_cluster
+
+        train_and_save(
+            lambda callbacks: train_on_cluster(
+                str(data),
+                workers=workers,
+                cluster=cluster or "auto",
+                rounds=rounds,
+                dev=dev,
+                resume=resume,
+                checkpoint=checkpoint,
+                format=ColumnFormat(separator, comment, skip_docstart),
+                skip_bad=skip_bad,
+                callbacks=callbacks,
+                **features,
+                **training,
+                **algorithm_parameters,
+            ),
+            model,
+            log=log,
+            begin=time.perf_counter(),
+            provenance=lambda trained: trained.provenance,
+            summary=lambda trained: f"{trained.index.n_predicates:,} features, ",
+        )
+        return
     if stream:
         from adaptag.cli.learn import learn_from
         from adaptag.streams.trainer import StreamTrainer
@@ -151,6 +204,16 @@ def train(
         provenance=lambda trained: trained.provenance,
         summary=lambda _: "",
     )
+
+
+def _check_cluster(
+    on_cluster: bool, for_one_machine: dict[str, Any], for_clusters: dict[str, Any]
+) -> None:
+    """Refuse options that workers do not have, and options of workers without them."""
+    for name, value in (for_one_machine if on_cluster else for_clusters).items():
+        if value:
+            how = "cannot be combined with --workers" if on_cluster else "needs --workers"
+            raise ParameterError(f"--{name} {how}")
 
 
 def _check_mode(

@@ -119,10 +119,10 @@ def count_shard(
         label_names: The labels of the model to start from, which come first.
         threads: The number of threads, which does not change the result; None means one per core.
     """
-    strings, counts, encoded = count_features(corpus, settings, start=start, threads=threads)
     ids, names = np.empty(0, np.int32), list(label_names)
     if corpus.n_tokens:
         ids, names = corpus.number_labels(label_names, threads=threads)
+    strings, counts, encoded = count_features(corpus, settings, start=start, threads=threads)
     windows = LabelWindows.of(names, ids, corpus.sentences)
     last_column: frozenset[str] | None = frozenset()
     if start is None and corpus.n_tokens:  # else what the data of the model held is not known

@@ -1,8 +1,6 @@
 """Training and tagging on a Ray cluster, or with Ray on one machine.
 
->>> import adaptag.ray  # needs the extra: pip install 'adaptag[ray]'  # doctest: +SKIP
-
-Names are imported when they are first used.
+It needs the extra: ``pip install 'adaptag[ray]'``. Names are imported when they are first used.
 """
 
 from __future__ import annotations
@@ -15,6 +13,7 @@ if TYPE_CHECKING:
     from adaptag.ray.datasets import classify as classify
     from adaptag.ray.datasets import cut as cut
     from adaptag.ray.datasets import tag as tag
+    from adaptag.ray.train_loop import train_loop_per_worker as train_loop_per_worker
     from adaptag.ray.training import train as train
 
 _PLACES = {
@@ -23,6 +22,7 @@ _PLACES = {
     "cut": "adaptag.ray.datasets",
     "tag": "adaptag.ray.datasets",
     "train": "adaptag.ray.training",
+    "train_loop_per_worker": "adaptag.ray.train_loop",
 }
 
 __all__ = sorted(_PLACES)

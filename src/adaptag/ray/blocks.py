@@ -13,7 +13,7 @@ from adaptag.corpus.text import line_parts
 from adaptag.errors import AdaptagError, CorpusError, FileError
 from adaptag.parallel import write_ordered
 from adaptag.ray.arrow import with_columns
-from adaptag.ray.filesystems import OutputError, open_file
+from adaptag.ray.filesystems import AccessError, open_file
 from adaptag.ray.inputs import JSON, LINES, PARQUET, format_of, lines_before, open_block
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def _write_table(writer: Any, table: Any) -> None:
     try:
         writer.write_table(table)
     except OSError as error:
-        raise OutputError(f"cannot write: {error}") from None
+        raise AccessError(f"cannot write: {error}") from None
 
 
 def added_columns(

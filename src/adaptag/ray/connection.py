@@ -73,10 +73,26 @@ def connect(
         raise ParameterError(
             f"no Ray cluster at {address!r}: {str(error).splitlines()[0]}"
         ) from None
+    with _quiet_messages(ray):
+        try:
+            yield ray
+        finally:
+            ray.shutdown()
+
+
+@contextlib.contextmanager
+def _quiet_messages(ray: Any) -> Iterator[None]:
+    """Keep Ray from writing to standard output of this process that a worker died or was ended.
+
+    ``log_to_driver`` does not turn these messages off, and Ray has only this flag for them.
+    """
+    module, name = ray._private.worker, "_worker_logs_enabled"
+    before = getattr(module, name, None)
+    setattr(module, name, False)
     try:
-        yield ray
+        yield
     finally:
-        ray.shutdown()
+        setattr(module, name, before)
 
 
 @contextlib.contextmanager

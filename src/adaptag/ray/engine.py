@@ -1,7 +1,7 @@
 """Training by workers of a Ray cluster: each has a shard of the data; weights are mixed in rounds.
 
-The driver holds references. What has the size of the model goes from worker to reducer to worker:
-each block of weights is mixed by a task of its own. A worker that dies is replaced, gets the mixed
+The driver holds references. What has the size of the model goes from worker to worker:
+each worker mixes some of the blocks of weights. A worker that dies is replaced, gets the mixed
 state of the current round from another one, and does its part again; as what it does depends on
 nothing else, the result is the same.
 """
@@ -19,7 +19,7 @@ from adaptag._native import build
 from adaptag.dataset.dropout import Dropout
 from adaptag.errors import AdaptagError
 from adaptag.ray.connection import n_cpus
-from adaptag.ray.shards import ShardWorker, mix_block, sum_blocks
+from adaptag.ray.shards import ShardWorker, sum_blocks
 from adaptag.ray.tasks import LostError, explained
 from adaptag.training.arrays import aligned_zeros
 from adaptag.training.mixing import blocks_of, combined, new_state
@@ -269,7 +269,6 @@ class ClusterTraining:
         self._start: dict[str, NDArray[np.float32]] | None = None  # the state of the first round
         self._start_number = 0
         self._kept: list[Any] = []  # references to the state of a single worker
-        self._mix = engine.task(mix_block)
         self.workers.recover = self._recover
         self.workers.each(self._prepare)
 
@@ -344,10 +343,15 @@ class ClusterTraining:
         )
         for of_worker in changes:  # so that what follows fails for no worker's death before
             workers.get(of_worker[0])
-        mixed = [
-            self._mix.remote(block.row_size, *(of[1 + b] for of in changes))
-            for b, block in enumerate(self.blocks)
-        ]
+        mixed: list[Any] = [None] * n
+        for k, worker in enumerate(workers.handles):  # each mixes some of the blocks
+            own = range(k, n, len(workers))
+            references = worker.mix.options(num_returns=1 + len(own)).remote(
+                [self.blocks[b].row_size for b in own],
+                *(of[1 + b] for b in own for of in changes),
+            )
+            for b, reference in zip(own, references[1:] if own else [], strict=True):
+                mixed[b] = reference
         for reference in workers.submit(lambda worker, _: worker.apply.remote(self.blocks, *mixed)):
             workers.get(reference)
 

@@ -19,14 +19,23 @@ from adaptag.storage.files import STDIN, shown, unreadable
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["Folder", "InputFile", "OutputError", "find_inputs", "is_uri", "locate", "open_file"]
+__all__ = [
+    "AccessError",
+    "Folder",
+    "InputFile",
+    "find_inputs",
+    "is_uri",
+    "locate",
+    "open_file",
+    "reason_of",
+]
 
 MAGIC = "*?["  # what makes a pattern; in a URI, ? begins the options of the filesystem
 HIDDEN = (".", "_")  # how names begin of files in a folder that are no data
 
 
-class OutputError(FileError):
-    """A file cannot be written."""
+class AccessError(FileError):
+    """A file cannot be opened, read or written, whatever is in it."""
 
 
 @dataclass(frozen=True)
@@ -71,15 +80,15 @@ def open_file(path: str, name: str) -> Any:
     try:
         return filesystem.open_input_file(inner)
     except FileNotFoundError:
-        raise MissingFileError(
-            f"{name}: cannot read: there is no such file on this node; all nodes of a cluster must "
+        raise AccessError(
+            f"{name}: cannot read: there is no such file on a node of the cluster; all nodes must "
             "see the input"
         ) from None
     except OSError as error:
-        raise FileError(f"{name}: cannot read: {_reason(error)}") from None
+        raise AccessError(f"{name}: cannot read: {reason_of(error)}") from None
 
 
-def _reason(error: OSError) -> str:
+def reason_of(error: OSError) -> str:
     """What an error of PyArrow says, without the path."""
     text = error.strerror or str(error)
     return text.rpartition("Detail: ")[2].rpartition("] ")[2] if "Detail: " in text else text
@@ -212,7 +221,7 @@ class Folder:
         filesystem, inner = locate(self.path)
         with self._writing(""):
             if filesystem.get_file_info(inner).type == fs.FileType.File:
-                raise OutputError(f"{self.name}: a file; with a cluster --output is a folder")
+                raise AccessError(f"{self.name}: a file; with a cluster --output is a folder")
             filesystem.create_dir(inner, recursive=True)
 
     def sizes(self) -> dict[str, int]:
@@ -238,7 +247,7 @@ class Folder:
             with filesystem.open_input_file(path) as file:
                 data: bytes = file.read()
         except OSError as error:
-            raise FileError(f"{self.name}/{name}: cannot read: {_reason(error)}") from None
+            raise FileError(f"{self.name}/{name}: cannot read: {reason_of(error)}") from None
         return data
 
     @contextlib.contextmanager
@@ -271,4 +280,4 @@ class Folder:
         except FileError:  # of another file
             raise
         except OSError as error:
-            raise OutputError(f"{where}: cannot write: {_reason(error)}") from None
+            raise AccessError(f"{where}: cannot write: {reason_of(error)}") from None

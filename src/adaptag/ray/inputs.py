@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from adaptag.errors import CorpusError, FileError
-from adaptag.ray.filesystems import open_file
+from adaptag.errors import FileError
+from adaptag.ray.filesystems import AccessError, open_file, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -206,11 +206,18 @@ class _Part(io.RawIOBase):
         view = memoryview(buffer)
         if self._left is not None:
             view = view[: self._left]
-        n = int(self._file.readinto(view)) if len(view) else 0
-        if self._left is not None:
-            if n == 0 and len(view):
-                raise CorpusError(f"{self.name}: the file became shorter while it was read")
-            self._left -= n
+            return self._read(view) if len(view) else 0
+        return int(self._file.readinto(view))
+
+    def _read(self, view: memoryview) -> int:
+        assert self._left is not None
+        try:
+            n = int(self._file.readinto(view))
+        except OSError as error:
+            raise AccessError(f"{self.name}: cannot read: {reason_of(error)}") from None
+        if n == 0:
+            raise AccessError(f"{self.name}: the file became shorter while it was read")
+        self._left -= n
         return n
 
     def close(self) -> None:

@@ -21,14 +21,14 @@ import numpy as np
 from adaptag.errors import AdaptagError, CorpusError, CorpusWarning, FileError
 from adaptag.ray.blocks import process_block
 from adaptag.ray.connection import OBJECT_STORE, connect, pool_size, quiet_data
-from adaptag.ray.filesystems import Folder, OutputError, find_inputs, is_uri
+from adaptag.ray.filesystems import AccessError, Folder, find_inputs, is_uri
 from adaptag.ray.inputs import BLOCK, TEXT, Block, format_of, split_files, suffix_of
 from adaptag.ray.manifest import open_manifest
 from adaptag.settings import AUTO
 from adaptag.storage.stored import Stored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -171,7 +171,7 @@ class Job:
         }
         if "error" in row:
             if not skip_bad or row["fatal"]:
-                raise (OutputError if row["fatal"] else CorpusError)(row["error"])
+                raise (AccessError if row["fatal"] else CorpusError)(row["error"])
             return {**record, "skipped": row["error"]}
         if self.folder.size(row["output"]) != row["bytes"]:
             raise FileError(
@@ -182,7 +182,10 @@ class Job:
 
     def _results(self, pending: Sequence[int], cluster: str, threads: int) -> Generator[Row]:
         """What the workers of a cluster say of each block, in the order that they finish them."""
-        with connect(cluster, object_store=max(OBJECT_STORE, 2 * len(self.model))) as ray:
+        with (
+            connect(cluster, object_store=max(OBJECT_STORE, 2 * len(self.model))) as ray,
+            _failures(ray),
+        ):
             items = [
                 {
                     "number": number,
@@ -211,8 +214,21 @@ class Job:
                     num_cpus=threads,
                 )
                 for batch in rows.iter_batches(batch_size=None, batch_format="pyarrow"):
-                    for text in batch.column("row").to_pylist():
-                        yield json.loads(text)
+                    yield from map(json.loads, batch.column("row").to_pylist())
+
+
+@contextlib.contextmanager
+def _failures(ray: Any) -> Iterator[None]:
+    """Say what to do where the cluster fails; a mistake in the code is raised as it is."""
+    try:
+        yield
+    except ray.exceptions.RayTaskError:
+        raise
+    except ray.exceptions.RayError as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise AdaptagError(
+            f"the cluster failed: {reason}; the same command goes on from what is finished"
+        ) from error
 
 
 class BlockWorker:
@@ -254,7 +270,7 @@ class BlockWorker:
             self._remove(part, attempts - 1)
         except AdaptagError as error:
             self._remove(part, ATTEMPTS)
-            fatal = isinstance(error, OutputError)
+            fatal = isinstance(error, AccessError)
             return {"block": number, "error": str(error), "fatal": fatal}
         row: Row = {"block": number, "output": part, **counts, "bytes": self.folder.size(part)}
         if block.begin == 0:  # else the lines that they name are those of the block

@@ -16,7 +16,7 @@ from collections import Counter
 from typing import IO, TYPE_CHECKING, Any
 
 from adaptag.errors import FileError, ParameterError
-from adaptag.ray.filesystems import HIDDEN, OutputError
+from adaptag.ray.filesystems import HIDDEN, AccessError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -97,7 +97,7 @@ class Manifest:
             self._file.write(_line(line))
             self._file.flush()
         except OSError as error:
-            raise OutputError(
+            raise AccessError(
                 f"{self.folder.name}/{MANIFEST}: cannot write: {error.strerror}"
             ) from None
 
@@ -198,10 +198,11 @@ def _differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]
     return found
 
 
-def _flat(options: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+def _flat(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options by their own names, also those of groups."""
     flat: dict[str, Any] = {}
     for name, value in options.items():
-        flat |= _flat(value, f"{name}.") if isinstance(value, dict) else {prefix + name: value}
+        flat |= _flat(value) if isinstance(value, dict) else {name: value}
     return flat
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptag.corpus.columns import ColumnCorpus, ColumnFormat, ColumnPart
+from adaptag.corpus.columns import ColumnFormat, ColumnPart
 from adaptag.corpus.data import corpus_of
 from adaptag.corpus.labels import NO_LABEL
 from adaptag.dataset.shards import count_shard, shard_dataset
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float32]
 
-__all__ = ["ShardData", "ShardInfo", "ShardWorker", "joined", "mix_block", "sum_blocks"]
+__all__ = ["ShardData", "ShardInfo", "ShardWorker", "joined", "sum_blocks"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,8 +132,6 @@ class ShardWorker:
     def count(self) -> tuple[ShardSummary, list[str]]:
         """Read the shard, and count its features; also why parts of it were left out."""
         corpus, skipped = self.data.read()
-        if isinstance(corpus, ColumnCorpus) and corpus.n_tokens > 0 and corpus.n_columns < 2:
-            raise CorpusError(f"{corpus.name}: 1 column; at least a feature and a label are needed")
         summary, self.counted = count_shard(corpus, self.settings)
         return summary, skipped
 
@@ -206,6 +204,14 @@ class ShardWorker:
         """None, as soon as it is there, and what a round has changed, block by block."""
         return [None, *(self._training.change(block) for block in blocks)]
 
+    def mix(self, row_sizes: Sequence[int], *changes: Mapping[str, Floats]) -> list[Any]:
+        """None, and the mixed state of some blocks, from what all workers hand in for each."""
+        n = len(changes) // max(1, len(row_sizes))
+        return [
+            None,
+            *(mix(changes[b * n : (b + 1) * n], size) for b, size in enumerate(row_sizes)),
+        ]
+
     def apply(self, blocks: Sequence[Block], *mixed: Mapping[str, Floats]) -> None:
         """Take over the mixed state."""
         for block, arrays in zip(blocks, mixed, strict=True):
@@ -254,11 +260,6 @@ class ShardWorker:
         known = np.count_nonzero(self.examples.labels != NO_LABEL)
         figures = np.array([loss, self.objective.accuracy * known, known])
         return [figures, *(gradient[slice(*block.weights)] for block in blocks)]
-
-
-def mix_block(row_size: int, *changes: Mapping[str, Floats]) -> dict[str, Floats]:
-    """Mix a block, in a task."""
-    return mix(changes, row_size)
 
 
 def sum_blocks(*parts: Floats) -> Floats:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import os
+import time
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -167,10 +168,18 @@ def cluster_job(
     rounds = rounds or rounds_for(len(data))
     workers = Workers(ray, data, features)
     try:
+        begin = time.perf_counter()
         engine, plan = _engine(workers, features, settings, rounds, callbacks)
+        tokens = sum(shard.tokens for shard in engine.shards)
+        for callback in callbacks:
+            callback.on_note(
+                f"{engine.n_sentences:,} sentences, {tokens:,} tokens, {len(plan.names)} labels, "
+                f"{engine.skeleton.index.n_predicates:,} features, read by {len(data)} workers in "
+                f"{time.perf_counter() - begin:.2f} s"
+            )
         record = {
             "sentences": engine.n_sentences,
-            "tokens": sum(shard.tokens for shard in engine.shards),
+            "tokens": tokens,
             "feature_settings": features.record(),
             "workers": len(data),
             "rounds_per_pass": rounds,

@@ -61,6 +61,7 @@ __all__ = [
 SATURATION = np.float32(3)  # c: how soon the moves of a feature turn from a sum to a mean
 FEWEST_IN_WINDOW = 100  # sentences in a window of ADF, as in adf_windows.hpp
 WINDOWS = 10  # of ADF in a pass, unless the window is given
+FEW = 4  # shards, for which one round in a pass is enough
 AVERAGING = ("averaged-perceptron", "pa", "dca")
 # The arrays of the mixed state.
 WEIGHTS, AVERAGE, RATE, PRECISION = "weights", "average", "rate", "precision"
@@ -225,7 +226,7 @@ class ShardTraining:
             values |= self._windows(values, n_sentences, n_shards)
         self.trainer = Trainer(examples, algorithm, values)
         self._change: Arrays = {}
-        self._firings: Floats | None = None
+        self._firings = self._count()
 
     def _windows(self, values: Mapping[str, Value], n: int, shards: int) -> dict[str, Value]:
         """ADF's windows: whole ones in a round, with decays that come to the same in a pass.
@@ -262,7 +263,7 @@ class ShardTraining:
         begin = time.perf_counter()
         loss, correct, tokens = self.trainer.run(order)
         seconds = time.perf_counter() - begin
-        self._finish(order)
+        self._finish(len(order))
         last = part + 1 == self.rounds_per_pass
         return PassPart(loss, correct, tokens, len(order), seconds, last)
 
@@ -287,7 +288,8 @@ class ShardTraining:
             elif name != "scaling":  # MADF's, which follows from the data
                 array[:] = 0
 
-    def _finish(self, order: NDArray[np.uint32]) -> None:
+    def _finish(self, n: int) -> None:
+        """Note what a round of n sentences has changed."""
         trainer, state = self.trainer, self.state
         trainer.arrays()
         reading = trainer.current_weights()
@@ -300,11 +302,11 @@ class ShardTraining:
             change[WEIGHTS] = reading
         if PRECISION in state:
             change[PRECISION] = trainer.per_weight_state[PRECISION] - state[PRECISION]
-        firings = self._count(order)
+        firings = self._firings
         if RATE in state:
             rate = float(trainer.parameters["rate"])
             before = np.where(state[RATE] > 0, state[RATE], np.float32(rate))
-            change[RATE] = self._closed_rates(before, len(order))
+            change[RATE] = self._closed_rates(before, n)
             change[STEPS] = firings * _logarithmic_mean(before, change[RATE])
         else:
             change[STEPS] = firings * np.float32(trainer.parameters.get("rate", 1.0))
@@ -321,24 +323,15 @@ class ShardTraining:
         last = _window((n - 1) // b, q)
         share = np.minimum(rows["count"] / (q * b), 1)
         rate = np.where(rows["rate"] > 0, rows["rate"], before)
-        closed: Floats = rate * (alpha - share * (alpha - beta)) * alpha ** (last - own)
+        closed = rate * (alpha - share * (alpha - beta)) * alpha ** (last - own)
         return np.maximum(closed, LOWEST).astype(np.float32)
 
-    def _count(self, order: NDArray[np.uint32]) -> Floats:
-        """How often each predicate fires in some sentences."""
-        if self._firings is not None:
-            return self._firings
-        e, n = self.examples.encoded, self.layout.n_predicates
-        if len(order) == len(self.sentences):
-            predicates = e.predicates
-        else:
-            predicates = self.examples.select(order.astype(np.int64)).encoded.predicates
-        counts = np.bincount(predicates, minlength=n).astype(np.float32)
+    def _count(self) -> Floats:
+        """How often each predicate fires in a round, on average."""
+        counts = np.bincount(self.examples.encoded.predicates, minlength=self.layout.n_predicates)
         if self.examples.always is not None:
-            counts[self.examples.always] += len(order)
-        if len(order) == len(self.sentences):
-            self._firings = counts
-        return counts
+            counts[self.examples.always] += self.examples.n_tokens
+        return (counts / self.rounds_per_pass).astype(np.float32)
 
     def change(self, block: Block) -> Arrays:
         """What the worker hands in for a block after a round."""
@@ -413,7 +406,7 @@ def _logarithmic_mean(a: Floats, b: Floats) -> Floats:
 
 def rounds_for(shards: int) -> int:
     """How often weights are mixed in a pass by default."""
-    return math.ceil(math.sqrt(shards))
+    return 1 if shards <= FEW else math.ceil(math.sqrt(shards))
 
 
 def combined(parts: Sequence[PassPart]) -> PassPart:
