@@ -13,8 +13,8 @@ from tests.ray.making import save_models
 
 
 @pytest.fixture(scope="session")
-def two_nodes():
-    """The address of a cluster of two nodes with a CPU each."""
+def cluster_of_two():
+    """A cluster of two nodes with a CPU each."""
     pytest.importorskip("ray", reason="a cluster needs Ray", exc_type=ImportError)
     from ray.cluster_utils import Cluster
 
@@ -22,9 +22,15 @@ def two_nodes():
     cluster = Cluster(initialize_head=True, head_node_args=node)
     try:
         cluster.add_node(num_cpus=1, object_store_memory=100 << 20)
-        yield cluster.address
+        yield cluster
     finally:
         cluster.shutdown()
+
+
+@pytest.fixture(scope="session")
+def two_nodes(cluster_of_two):
+    """The address of a cluster of two nodes with a CPU each."""
+    return cluster_of_two.address
 
 
 @pytest.fixture(scope="session")

@@ -7,6 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from adaptag.corpus.data import corpus_of
+from adaptag.corpus.ingredients import ingredients
+from adaptag.dataset.encoded import Dataset
+from adaptag.decoding.model import TagScorer
+from adaptag.decoding.tagging_job import encode_dev, tagging_job
 from adaptag.errors import ParameterError
 from adaptag.training.algorithms import DATA_PARAMETERS, algorithm
 from adaptag.training.mixing import (
@@ -19,6 +24,8 @@ from adaptag.training.mixing import (
     new_state,
     rounds_for,
 )
+from adaptag.training.online import Trainer
+from adaptag.training.settings import TaggingSettings
 from tests.reference.data import KINDS, Problem
 from tests.reference.mixing import Shards, factor
 from tests.reference.trainers import shaped
@@ -458,3 +465,30 @@ def test_what_workers_cannot_do():
     assert new_state(layout, algorithm("pa")).keys() == {"weights", "average"}
     assert new_state(layout, algorithm("adf")).keys() == {"weights", "rate"}
     assert new_state(layout, algorithm("cw")).keys() == {"weights", "precision"}
+
+
+# ---- beside one machine -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["adf", "sgd", "averaged-perceptron", "pa", "arow"])
+def test_one_shard_is_as_good_as_plain_training(name):
+    """With one round in a pass, and the same orders; only ADF's windows end elsewhere."""
+    lines = ingredients(train=500, dev=0, test=300)
+    train, test = (
+        [list(zip(line.tokens, line.labels, strict=True)) for line in part]
+        for part in (lines.train, lines.test)
+    )
+    dataset = Dataset.build(corpus_of(train))
+    job = tagging_job(dataset, TaggingSettings(scheme="as-is"))
+    values = values_of(name, {"rate": 0.1})
+    (worker,) = trainings(name, [dataset], values)
+    plain = Trainer(dataset, algorithm(name), values)
+    for number in range(6):
+        run_round([worker], number)
+        order = np.random.default_rng([1, 0, number]).permutation(worker.sentences)
+        plain.run(order)
+    model = job.build(plain.current_weights(), {})
+    scorer = TagScorer(encode_dev(test, model.index, model.labels, None), model.metric)
+    expected, found = scorer(model), scorer(job.build(weights_of(worker), {}))
+    assert expected > 85
+    assert found == pytest.approx(expected, abs=0.1)

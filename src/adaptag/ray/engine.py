@@ -8,6 +8,7 @@ nothing else, the result is the same.
 
 from __future__ import annotations
 
+import contextlib
 import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -109,7 +110,9 @@ class Workers:
         while True:
             try:
                 return function()
-            except (DeadWorkerError, LostError):
+            except (DeadWorkerError, LostError) as error:
+                if isinstance(error, LostError):
+                    self._count_loss()
                 self.each(lambda worker, _: worker.ping.remote())
 
     def one(self, k: int, submit: Callable[[Any, int], Any]) -> Any:
@@ -139,17 +142,23 @@ class Workers:
 
     def replace(self, k: int) -> None:
         """Start a worker in the place of one that died, and bring it to where the others are."""
+        live = False
+        while not live:
+            self._count_loss()
+            # It may live on, e.g. where another one died meanwhile, and would hold its CPU.
+            self.ray.kill(self.handles[k])
+            self.handles[k] = self._start(k)
+            with contextlib.suppress(DeadWorkerError, LostError):
+                self.recover(k)
+                live = True
+
+    def _count_loss(self) -> None:
         self._deaths += 1
         if self._deaths > MOST_DEATHS:
             raise AdaptagError(
                 f"workers died {self._deaths} times in one round, perhaps for lack of memory; the "
                 "logs of the nodes say more"
             )
-        self.handles[k] = self._start(k)
-        try:
-            self.recover(k)
-        except (DeadWorkerError, LostError):
-            self.replace(k)
 
     def stop(self) -> None:
         """End all workers."""
@@ -317,11 +326,12 @@ class ClusterTraining:
 
     def _round(self) -> PassPart:
         number, workers = self.number, self.workers
-        part = combined(workers.each(lambda worker, _: worker.run.remote(number)))
-        self.began = True
-        workers.until_all_live(self._mix_all)
-        self.began = False
-        self._end_round(number)
+        while self.number == number:  # again, where all workers died at its end
+            part = combined(workers.each(lambda worker, _: worker.run.remote(number)))
+            self.began = True
+            workers.until_all_live(self._mix_all)
+            self.began = False
+            self._end_round(number)
         workers.finished_a_round()
         return part
 
@@ -424,14 +434,13 @@ class ClusterObjective:
         workers = self.engine.workers
         weights = workers.ray.put(x)
         figures = workers.until_all_live(lambda: self._evaluate(weights, gradient))
-        tokens = sum(shard.tokens for shard in self.engine.shards)
-        self.accuracy = float(figures[1]) / max(1, tokens)
+        self.accuracy = float(figures[1]) / max(1.0, float(figures[2]))
         workers.finished_a_round()
         self._after_evaluation()
         return float(figures[0])
 
     def _evaluate(self, weights: Any, gradient: Weights) -> NDArray[np.float64]:
-        """The sums of loss and expected correct labels; the gradient is added at the end."""
+        """The sums of loss, correct and known labels; the gradient is added at the end."""
         workers, blocks = self.engine.workers, self.engine.blocks
         results = workers.submit(
             lambda worker, _: worker.gradient.options(num_returns=1 + len(blocks)).remote(

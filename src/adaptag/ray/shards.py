@@ -9,6 +9,7 @@ import numpy as np
 
 from adaptag.corpus.columns import ColumnFormat, ColumnPart
 from adaptag.corpus.data import corpus_of
+from adaptag.corpus.labels import NO_LABEL
 from adaptag.dataset.shards import count_shard, shard_dataset
 from adaptag.errors import CorpusError
 from adaptag.features.merging import split_counts
@@ -250,13 +251,14 @@ class ShardWorker:
     # ---- batch algorithms -----------------------------------------------------------------
 
     def gradient(self, weights: Floats, blocks: Sequence[Block]) -> Any:
-        """Loss, expected correct labels and tokens of the shard, and its gradient in blocks."""
+        """Loss, expected correct labels, in percent, and known labels; the gradient in blocks."""
         assert self.examples is not None
         self.objective = self.objective or Objective(self.examples, 1)
         x, gradient = aligned_zeros(len(weights)), aligned_zeros(len(weights))
         x[:] = weights
         loss = self.objective.add(x, gradient)
-        figures = np.array([loss, self.objective.accuracy * self.examples.n_tokens])
+        known = np.count_nonzero(self.examples.labels != NO_LABEL)
+        figures = np.array([loss, self.objective.accuracy * known, known])
         return [figures, *(gradient[slice(*block.weights)] for block in blocks)]
 
 

@@ -117,9 +117,10 @@ def shard_data(
     skip_bad: bool = False,
 ) -> list[ShardData]:
     """Divide data into shards of about the same size, in its order."""
-    files = [data] if isinstance(data, (str, os.PathLike)) else data
-    if labels is None and all(isinstance(item, (str, os.PathLike)) for item in files):
-        inputs = find_inputs([os.fspath(item) for item in files])
+    allowed = "a list of sentences, each a list of tokens"
+    items = [data] if isinstance(data, (str, os.PathLike)) else as_list(data, "sentences", allowed)
+    if labels is None and items and all(isinstance(item, (str, os.PathLike)) for item in items):
+        inputs = find_inputs([os.fspath(item) for item in items])
         total = sum(file.size for file in inputs)
         blocks = split_files(inputs, max(1, min(BLOCK, -(-total // number))))
         ends = np.cumsum([block.size for block in blocks])
@@ -132,13 +133,10 @@ def shard_data(
             )
             for shard in range(number)
         ]
-    sentences = as_list(data, "sentences", "a list of sentences, each a list of tokens")
     given = None if labels is None else list(labels)
-    bounds = np.linspace(0, len(sentences), number + 1).astype(int).tolist()
+    bounds = np.linspace(0, len(items), number + 1).astype(int).tolist()
     return [
-        ShardData(
-            sentences=sentences[begin:end], labels=None if given is None else given[begin:end]
-        )
+        ShardData(sentences=items[begin:end], labels=None if given is None else given[begin:end])
         for begin, end in itertools.pairwise(bounds)
     ]
 
