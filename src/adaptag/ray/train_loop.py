@@ -284,7 +284,6 @@ class PeerObjective:
         for owner, own in enumerate(peers.gather(sums)):
             for block, part in zip(blocks[owner :: peers.n], own, strict=True):
                 gradient[slice(*block.weights)] += part
-        tokens = sum(shard.tokens for shard in self.engine.shards)
-        self.accuracy = float(total[1]) / max(1, tokens)
+        self.accuracy = float(total[1]) / max(1.0, float(total[2]))
         self._after_evaluation()
         return float(total[0])

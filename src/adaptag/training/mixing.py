@@ -61,7 +61,7 @@ __all__ = [
 SATURATION = np.float32(3)  # c: how soon the moves of a feature turn from a sum to a mean
 FEWEST_IN_WINDOW = 100  # sentences in a window of ADF, as in adf_windows.hpp
 WINDOWS = 10  # of ADF in a pass, unless the window is given
-FEW = 4  # shards, for which one round in a pass is enough
+FEW = 2  # shards, for which one round in a pass is enough
 AVERAGING = ("averaged-perceptron", "pa", "dca")
 # The arrays of the mixed state.
 WEIGHTS, AVERAGE, RATE, PRECISION = "weights", "average", "rate", "precision"
