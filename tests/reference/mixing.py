@@ -162,21 +162,21 @@ class Shards:
             rates,
             last.state.get("precision"),
         )
-        outcome.steps = self._steps(problem, order, outcome)
+        outcome.steps = self._steps(problem, outcome)
         return outcome
 
-    def _steps(self, problem: Problem, order: Sequence[int], outcome: Outcome) -> Vector:
-        """Firings times the mean step size: that of ADF's rate, the initial rate, or 1."""
+    def _steps(self, problem: Problem, outcome: Outcome) -> Vector:
+        """Firings in a mean round times the mean step size: of ADF's rate, the first rate, or 1."""
         steps = np.zeros(sum(problem.n_of_kind))
-        for i in order:
-            for position in problem.sentences[i]:
+        for sentence in problem.sentences:
+            for position in sentence:
                 for predicate, _ in position:
                     if self.state.rates is not None and outcome.rates is not None:
                         before, after = self.state.rates[predicate], outcome.rates[predicate]
                         steps[predicate] += logarithmic_mean(before, after)
                     else:
                         steps[predicate] += float(self.values.get("rate", 1.0))
-        return steps
+        return steps / self.rounds
 
     def run(self, number: int) -> list[Outcome]:
         """A round of all workers, which is mixed."""

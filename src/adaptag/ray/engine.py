@@ -370,7 +370,9 @@ class ClusterTraining:
         for k in dead:
             self.workers.replace(k)
         if len(self.workers) == 1:
-            self._kept = self._state_of(self.workers.handles[0])
+            kept = self._state_of(self.workers.handles[0])
+            self.workers.ray.wait(kept, num_returns=len(kept))
+            self._kept = kept
 
     # ---- weights and state ----------------------------------------------------------------
 
