@@ -5,8 +5,9 @@ usage: python cluster_tagging.py [--tokens N] [--folder FOLDER] [--threads N] [-
 The test text of CoNLL-2000, repeated into files of about 250 MB, is tagged with ``--cluster local``
 and a part of it, in the same run, with ``adaptag tag --threads 1``, once and as many at once as
 there are cores, which share caches and memory. Prints tokens per second and per core: of the
-cluster from its first to its last finished block, and with its start. Memory is the peak of all
-processes together, shared pages counted once (PSS), sampled twice a second.
+cluster from its first to its last finished block, and with its start; and tokens per second of CPU
+time, of all processes of the cluster, which depends less on what else the machine does. Memory is
+the peak of all processes together, shared pages counted once (PSS), sampled twice a second.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -55,13 +57,19 @@ def write_inputs(folder: Path, tokens: int) -> tuple[list[Path], Path, int]:
     return files, plain, n * per_text
 
 
-class Memory(threading.Thread):
-    """Samples the memory of a process and all that it has started."""
+class Watch(threading.Thread):
+    """Samples the memory and the CPU time of a process and all that it has started.
+
+    Attributes:
+        peak: Bytes of memory at the peak of all together, by what took them.
+        seconds: CPU time of each process.
+    """
 
     def __init__(self, pid: int) -> None:
         super().__init__(daemon=True)
         self.pid = pid
         self.peak: dict[str, int] = {}
+        self.seconds: dict[int, float] = {}
         self.ended = threading.Event()
 
     def run(self) -> None:
@@ -69,8 +77,9 @@ class Memory(threading.Thread):
         while not self.ended.wait(INTERVAL):
             sizes: dict[str, int] = {}
             for pid in processes(self.pid):
-                name, size = pss(pid)
+                name, size, seconds = shares(pid)
                 sizes[name] = sizes.get(name, 0) + size
+                self.seconds[pid] = max(seconds, self.seconds.get(pid, 0.0))
             if sum(sizes.values()) > sum(self.peak.values()):
                 self.peak = sizes
 
@@ -90,50 +99,56 @@ def processes(root: int) -> list[int]:
     return found
 
 
-def pss(pid: int) -> tuple[str, int]:
-    """What a process is, and its share of memory in bytes."""
+def shares(pid: int) -> tuple[str, int, float]:
+    """What a process is, its share of memory in bytes, and its CPU time in seconds."""
     try:
+        stat = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace")
         lines = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii").splitlines()
         words = Path(f"/proc/{pid}/cmdline").read_text(encoding="utf-8").split("\0")
     except OSError:
-        return "ended", 0
+        return "ended", 0, 0.0
     size = sum(1024 * int(line.split()[1]) for line in lines if line.startswith("Pss:"))
     name = words[0].split()[0] if words[0] else "?"
+    ticks = sum(int(n) for n in stat.rpartition(")")[2].split()[11:13])
+    seconds = ticks / os.sysconf("SC_CLK_TCK")
     if name.startswith("ray::MapWorker"):
-        return "workers", size
-    return "driver" if "from adaptag" in " ".join(words) else "Ray", size
+        return "workers", size, seconds
+    return "driver" if "from adaptag" in " ".join(words) else "Ray", size, seconds
 
 
-def tag_alone(plain: Path, model: Path, n: int = 1) -> float:
-    """Tag with one thread, n times at once; the time in seconds."""
+def tag_alone(plain: Path, model: Path, n: int = 1) -> tuple[float, float]:
+    """Tag with one thread, n times at once; the time, and the CPU time of each, in seconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
     begin = time.perf_counter()
     words = [*PROGRAM, "tag", plain, "-m", model, "--threads", "1", "-o"]
     running = [subprocess.Popen([*words, plain.with_suffix(f".{k}")]) for k in range(n)]
     assert not any(process.wait() for process in running)
-    return time.perf_counter() - begin
+    seconds = time.perf_counter() - begin
+    now = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return seconds, (now.ru_utime + now.ru_stime - used.ru_utime - used.ru_stime) / n
 
 
 def tag_on_cluster(
     files: list[Path], model: Path, output: Path, options: list[str]
-) -> tuple[float, float, int, dict[str, int]]:
+) -> tuple[float, float, int, Watch]:
     """Tag on a cluster.
 
     Returns:
         The time in seconds; tokens per second from the first finished block to the last; tokens;
-        the peak of memory, by what took it.
+        the memory and the CPU time.
     """
     begin = time.perf_counter()
     words = [*PROGRAM, "tag", *files, "-m", model, "-o", output, "--cluster", "local", *options]
     with subprocess.Popen(list(map(str, words))) as driver:
-        memory = Memory(driver.pid)
-        memory.start()
+        watch = Watch(driver.pid)
+        watch.start()
         seen: list[float] = []  # when each block was finished
         while driver.poll() is None:
             time.sleep(0.02)
             manifest = output / MANIFEST
             lines = manifest.read_bytes().count(b"\n") - 1 if manifest.exists() else 0
             seen += [time.perf_counter()] * (lines - len(seen))
-        memory.ended.set()
+        watch.ended.set()
     assert driver.returncode == 0
     seconds = time.perf_counter() - begin
     rows = [json.loads(line) for line in manifest.read_text(encoding="utf-8").splitlines()[1:]]
@@ -141,7 +156,7 @@ def tag_on_cluster(
     seen = seen[: len(tokens)]
     first = next((k for k, when in enumerate(seen) if when > seen[0] + 0.1), 0)
     rate = sum(tokens[first:]) / (seen[-1] - seen[0]) if first else float("nan")
-    return seconds, rate, sum(tokens), memory.peak
+    return seconds, rate, sum(tokens), watch
 
 
 def main() -> None:
@@ -160,19 +175,24 @@ def main() -> None:
         options = ["--threads", arguments.threads, "--block-size", arguments.block_size]
         n = cores()
         alone, together = [tag_alone(plain, model)], [tag_alone(plain, model, n)]
-        seconds, rate, tokens, memory = tag_on_cluster(files, model, folder / "out", options)
+        seconds, rate, tokens, watch = tag_on_cluster(files, model, folder / "out", options)
         shutil.rmtree(folder / "out")
         alone.append(tag_alone(plain, model))
         together.append(tag_alone(plain, model, n))
-    single, shared = n_plain / min(alone), n_plain / min(together)
+    single, shared = n_plain / min(alone)[0], n_plain / min(together)[0]
+    per_second = n_plain / min(together, key=lambda times: times[1])[1]
     print(f"{tokens:,} tokens, {n} cores, load {os.getloadavg()[0]:.1f}")
     print(f"one thread   {single:12,.0f} tokens/s")
     print(f"{n} programs   {shared:12,.0f} tokens/s each, {shared / single:.0%}")
     print(f"cluster      {rate / n:12,.0f} tokens/s per core, {rate / n / single:.0%}")
     whole = tokens / seconds
     print(f"with start   {whole / n:12,.0f} tokens/s per core, {whole / n / single:.0%}")
-    shares = ", ".join(f"{name} {size / 1e6:,.0f}" for name, size in sorted(memory.items()))
-    print(f"peak memory  {sum(memory.values()) / 1e6:12,.0f} MB ({shares})")
+    used = tokens / sum(watch.seconds.values())
+    print(
+        f"CPU time     {used:12,.0f} tokens/s of CPU time, {used / per_second:.0%} of {n} programs"
+    )
+    parts = ", ".join(f"{name} {size / 1e6:,.0f}" for name, size in sorted(watch.peak.items()))
+    print(f"peak memory  {sum(watch.peak.values()) / 1e6:12,.0f} MB ({parts})")
 
 
 if __name__ == "__main__":

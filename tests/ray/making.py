@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import adaptag
 from adaptag.classification.documents import DocumentClassifier
-from adaptag.corpus.ingredients import column_text, ingredients
+from adaptag.corpus.ingredients import ingredients
 
 CORPUS = ingredients(train=120, dev=0, test=300)
 TAGGER_DATA = [list(line.tokens) for line in CORPUS.test]
@@ -31,8 +31,3 @@ def save_models(folder):
         folder / "classifier"
     )
     return folder
-
-
-def training_text():
-    """The training data of the tagger, as a column file."""
-    return column_text(CORPUS.train)

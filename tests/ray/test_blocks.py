@@ -100,7 +100,7 @@ def test_what_is_counted(loaded, tmp_path):
         assert outputs(work, loaded[name], path, 200)[1] == counts
 
 
-def test_models_of_attributes(tmp_path, program):
+def test_models_of_attributes(program):
     Path("a.txt").write_text("X\ta\tb:2\nY\tc\n\nX\ta\\:\n\nY\tc:0.5\n\n" * 5)
     assert program("train", "a.txt", "-m", "m", "--format", "attributes").code == 0
     done = program("tag", "a.txt", "-m", "m")
@@ -111,7 +111,6 @@ def test_models_of_attributes(tmp_path, program):
         outputs(Tagging(), model, "b.txt", 12)
     with pytest.raises(ParameterError, match="for models of columns"):
         Tagging(TagOptions(marginals=True)).check(model)
-    assert not tmp_path.joinpath("x").exists()
 
 
 # ---- JSON lines and Parquet -----------------------------------------------------------------
@@ -152,7 +151,7 @@ def test_tables_get_a_column(work, name, data, expected, ending, loaded, tmp_pat
     assert len(rows) in counts.values()
 
 
-def test_probabilities_of_tables(loaded, tmp_path):
+def test_probabilities_of_tables(loaded):
     tagger, segmenter, classifier = (loaded[name] for name in ("tagger", "segmenter", "classifier"))
     table = pa.table({"tokens": TAGGER_DATA[:3]})
     added, _ = Tagging(TagOptions(marginals=True)).columns(tagger, table)
@@ -173,7 +172,6 @@ def test_probabilities_of_tables(loaded, tmp_path):
     assert sum(chances.values()) == pytest.approx(1)
     records, _ = Classifying(probabilities=True).records(classifier, [{"text": "good"}])
     assert records[0]["probabilities"] == pytest.approx(chances, abs=1e-6)
-    assert tmp_path
 
 
 def test_tables_of_no_rows(loaded, tmp_path):

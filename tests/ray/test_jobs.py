@@ -148,9 +148,7 @@ def test_bad_input_ends_the_job_or_is_skipped(two_nodes, program, models, tagged
     _, blocks, _ = rows()
     (skipped,) = [row for row in blocks if "skipped" in row]
     assert skipped["skipped"] == place
-    assert [row for row in blocks if row["block"] < 2] == sorted(
-        (row for row in before if row["block"] < 2), key=lambda row: row["block"]
-    ) or len(before) < 2
+    assert all(row in blocks for row in before)
     good = [path.read_text() for path in sorted(Path("out").glob("part-*"))]
     assert len(good) == len(blocks) - 1
     assert "".join(good).startswith(tagged)
@@ -304,8 +302,8 @@ def resident():
 
 def test_memory_does_not_grow_and_models_are_not_copied(two_nodes, models, tagged):
     Path("x.txt").write_text(COLUMNS * 40)
-    job = Job.plan(Watched(), ["x.txt"], models / "tagger", "out", block_size=len(COLUMNS) // 8)
-    assert len(job.blocks) > 300
+    job = Job.plan(Watched(), ["x.txt"], models / "tagger", "out", block_size=len(COLUMNS) // 5)
+    assert len(job.blocks) > 200
     driver = []
     job.run(two_nodes, advance=lambda _: driver.append(resident()))
     assert_finished(tagged * 40)
@@ -316,7 +314,8 @@ def test_memory_does_not_grow_and_models_are_not_copied(two_nodes, models, tagge
         assert max(late) - max(early) < 4 << 20
 
 
-def test_there_are_no_more_workers_than_cpus(two_nodes, program, models, tagged):
+@pytest.mark.usefixtures("tagged")
+def test_there_are_no_more_workers_than_cpus(two_nodes, program, models):
     with adaptag.ray.connect(two_nodes):
         assert pool_size(ray, 1) == 2
         with pytest.raises(ParameterError, match=r"threads is 2; the largest node .* has 1 CPUs"):
@@ -325,7 +324,6 @@ def test_there_are_no_more_workers_than_cpus(two_nodes, program, models, tagged)
     done = program(*line, "--threads", 2)
     assert done.code == 2
     assert done.err.endswith("threads is 2; the largest node of the cluster has 1 CPUs\n")
-    assert tagged
 
 
 # ---- without a cluster ----------------------------------------------------------------------
