@@ -17,9 +17,11 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 demo: .venv/.built
 	$(BIN)/adaptag demo
 
-# The numeric tests run with the variant for any processor too, which is compiled after the others.
+# The tests of clusters run by themselves, since they start processes on all cores. The numeric tests
+# run with the variant for any processor too, which is compiled after the others.
 test: .venv/.test
-	$(BIN)/python -m pytest -n auto
+	$(BIN)/python -m pytest -n auto --ignore=tests/ray
+	$(BIN)/python -m pytest tests/ray
 	$(MAKE) .venv/.generic
 	ADAPTAG_CORE=generic $(BIN)/python -m pytest -n auto $(NUMERIC_TESTS)
 
