@@ -83,7 +83,7 @@ def test_train_writes_a_model_and_says_what_it_does(cli, saved):
     assert (done.code, done.out) == (0, "")
     said = done.err.splitlines()
     assert re.fullmatch(r"120 documents, format text, read in \d+\.\d\d s", said[0])
-    assert len(said) == 18
+    assert len(said) == 23
     assert re.fullmatch(r"m: 3 classes, \d+ features, 0\.\d MB, \d+\.\d\d s in all", said[-1])
     assert Path("m").read_bytes() == saved.read_bytes()
 

@@ -478,7 +478,7 @@ def test_what_workers_cannot_do():
         check_parameters(algorithm("sgd"), values["sgd"] | {"average": 1})
     with pytest.raises(ParameterError, match="lbfgs is no online algorithm"):
         check_parameters(algorithm("lbfgs"), {})
-    assert [rounds_for(k) for k in (1, 2, 4, 5, 64)] == [1, 1, 1, 3, 8]
+    assert [rounds_for(k) for k in (1, 2, 4, 5, 64)] == [1, 1, 2, 3, 8]
     layout = problem_for("pa", {}, 1, n_sentences=3).dataset.layout
     assert new_state(layout, algorithm("pa")).keys() == {"weights", "average"}
     assert new_state(layout, algorithm("adf")).keys() == {"weights", "rate"}

@@ -67,7 +67,7 @@ def test_totals_of_a_pass_are_sums(name):
     problem = problem_for(name, {}, 4, n_sentences=11)
     (order,) = orders(problem, 1)
     totals = trainer_of(name, problem, batch=4).run(order)
-    expected = [one[1:] for one in oracle(name, problem, [order], batch=4)]
+    expected = [one[1:4] for one in oracle(name, problem, [order], batch=4)]
     assert totals == pytest.approx(np.sum(expected, axis=0), rel=1e-4, abs=1e-5)
 
 
