@@ -205,6 +205,24 @@ def test_sentences_without_tokens_count_nowhere():
     assert (part.last, run_round(workers, 1).last) == (False, True)
 
 
+@pytest.mark.parametrize("name", ONLINE)
+def test_a_shard_may_have_no_sentence(name):
+    """Its worker changes nothing: without a prior, the weights are those of the others."""
+    problem = problem_for(name, SMALL.get(name, {}), 1, n_sentences=12)
+    parts = [part.dataset for part in parts_of(problem, 2)]
+    empty = problem.dataset.select(np.empty(0, np.int64))
+    values = values_of(name, {**SMALL.get(name, {}), "sigma": math.inf, "l1": 0.0})
+    with_it = trainings(name, [*parts, empty], values, rounds=2)
+    without = trainings(name, parts, values, rounds=2)
+    first = run_round(with_it, 0)
+    assert first.sentences == run_round(without, 0).sentences == 6
+    if name != "adf":  # whose windows depend on the number of shards
+        run_round(with_it, 1)
+        run_round(without, 1)
+        np.testing.assert_allclose(weights_of(with_it[2]), weights_of(without[0]), **TOLERANCE)
+    assert np.isfinite(weights_of(with_it[2])).all()
+
+
 # ---- the windows of ADF -------------------------------------------------------------------------
 
 

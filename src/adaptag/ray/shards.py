@@ -64,7 +64,7 @@ class ShardData:
 
     def read(self) -> tuple[Corpus, list[str]]:
         """Read the shard: its sentences, and why parts of it were left out."""
-        if self.sentences is not None:
+        if self.sentences:  # a shard may be empty, data as a whole may not
             corpus: Corpus = corpus_of(self.sentences, self.labels)
             return corpus, []
         texts, skipped, columns = [], [], 0

@@ -23,13 +23,15 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptag.corpus.labels import NO_LABEL
 from adaptag.dataset.dropout import Dropout
 from adaptag.errors import ParameterError
+from adaptag.features.index import Encoded
 from adaptag.training.arrays import aligned_zeros
 from adaptag.training.online import Trainer
 from adaptag.training.orders import PassPart
@@ -224,7 +226,9 @@ class ShardTraining:
         values = _of_shard(parameters, len(self.sentences), n_sentences)
         if algorithm.name == "adf":
             values |= self._windows(values, n_sentences, n_shards)
-        self.trainer = Trainer(examples, algorithm, values)
+        self.trainer = Trainer(
+            examples if len(self.sentences) else _without_features(examples), algorithm, values
+        )
         self._change: Arrays = {}
         self._firings = self._count()
 
@@ -258,7 +262,7 @@ class ShardTraining:
         order = rng.permutation(self.sentences)
         order = np.array_split(order, self.rounds_per_pass)[part]
         self._begin(number)
-        if self.dropout.probability:
+        if self.dropout.probability and len(order):
             self.trainer.use(self.dropout.in_pass(one_pass + 1, self.seed, self.shard + 1))
         begin = time.perf_counter()
         loss, correct, tokens = self.trainer.run(order)
@@ -379,6 +383,13 @@ def check_parameters(algorithm: Algorithm, parameters: Mapping[str, Value]) -> N
         raise ParameterError("orders is more than 1; allowed: 1, with several workers")
     if algorithm.name == "sgd" and float(parameters["average"]) > 0:
         raise ParameterError("average is not 0; allowed: 0, with several workers")
+
+
+def _without_features(examples: Examples) -> Examples:
+    """One sentence, for a trainer that needs one: a token of which nothing is known."""
+    one = np.array([0, 1], np.int64)
+    encoded = Encoded(one, np.zeros(2, np.int64), np.empty(0, np.uint32), None)
+    return replace(examples, encoded=encoded, labels=np.full(1, NO_LABEL, np.int32))
 
 
 def _of_shard(parameters: Mapping[str, Value], n: int, total: int) -> dict[str, Value]:
