@@ -44,6 +44,7 @@ __all__ = ["ClusterEngine", "Workers"]
 R = TypeVar("R")
 BLOCK = (1 << 18, 1 << 24)  # weights of a block that is mixed at a time, at least and at most
 MOST_DEATHS = 20  # of workers, without a finished round between them
+PATIENCE = 20  # seconds in which a worker that replaces another gets a CPU, or does without
 ROUNDS = "rounds"  # the number of finished rounds, in a checkpoint
 
 
@@ -74,10 +75,11 @@ class Workers:
     def __len__(self) -> int:
         return len(self._data)
 
-    def _start(self, shard: int) -> Any:
+    def _start(self, shard: int, cpus: int | None = None) -> Any:
         """Start a worker. Where no CPU is left for it, it shares one with another worker."""
         others = sum(1 for k in range(len(self.handles)) if k != shard)
-        cpus = 1 if n_cpus(self.ray) > others else 0
+        if cpus is None:
+            cpus = 1 if n_cpus(self.ray) > others else 0
         worker = self.ray.remote(
             num_cpus=cpus,
             max_restarts=0,
@@ -148,6 +150,10 @@ class Workers:
             # It may live on, e.g. where another one died meanwhile, and would hold its CPU.
             self.ray.kill(self.handles[k])
             self.handles[k] = self._start(k)
+            started, _ = self.ray.wait([self.handles[k].ping.remote()], timeout=PATIENCE)
+            if not started:  # there may be fewer CPUs than the cluster knew
+                self.ray.kill(self.handles[k])
+                self.handles[k] = self._start(k, cpus=0)
             with contextlib.suppress(DeadWorkerError, LostError):
                 self.recover(k)
                 live = True
