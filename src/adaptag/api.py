@@ -16,7 +16,7 @@ from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences
 from adaptag.features.settings import FeatureSettings
 from adaptag.settings import AUTO, split_options, with_options
 from adaptag.storage.tensors import kind_of
-from adaptag.training.checkpoint import Checkpoint
+from adaptag.training.checkpoint import check_checkpoint, continued
 from adaptag.training.settings import TaggingSettings, parameter_names
 
 if TYPE_CHECKING:
@@ -87,17 +87,11 @@ def train(
         options, FeatureSettings, TaggingSettings, also=parameter_names()
     )
     settings = TaggingSettings.from_options(training, parameters)
-    state = None if resume is None else Checkpoint.load(resume)
-    if state is not None:
-        if {"algorithm", "seed", "parameters"} & training.keys() or parameters:
-            raise ParameterError("a checkpoint has its algorithm, parameters and seed already")
-        if training.get("scheme", state.scheme) not in (state.scheme, AUTO):
-            raise ParameterError(f"the checkpoint was trained with the label scheme {state.scheme}")
-        settings.scheme = state.scheme
-    if checkpoint is not None and state is None and not settings.chosen.online:
-        raise ParameterError(
-            f"{settings.algorithm} keeps no state for a checkpoint; start from its model"
-        )
+    state = None
+    if resume is not None:
+        state, settings = continued(resume, settings, {**training, **parameters})
+    elif checkpoint is not None:
+        check_checkpoint(settings)
     origin = start if start is None or isinstance(start, Model) else Model.load(start)
     dataset = _encode(data, labels, FeatureSettings(**features), origin, format, settings.threads)
     job = tagging_job(dataset, settings, dev=dev, start=origin, format=format, callbacks=callbacks)

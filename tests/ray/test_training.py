@@ -39,6 +39,7 @@ LINES = ingredients(train=240, dev=0, test=60)
 DATA = [list(zip(line.tokens, line.labels, strict=True)) for line in LINES.train]
 DEV = [list(zip(line.tokens, line.labels, strict=True)) for line in LINES.test]
 CALL = {"workers": 2, "rounds": 2, "passes": 4, "seed": 3, "scheme": "as-is"}
+REST = {"workers": 2, "rounds": 2, "passes": 2}  # after a checkpoint of two passes
 FEATURES = FeatureSettings()
 POINTS = (  # where a worker may die
     "count", "ranges", "encode", "sample", "find_rate", "prepare", "run", "changes", "mix",
@@ -312,7 +313,7 @@ def test_ctrl_c_between_rounds_keeps_what_was_reached(cluster, trained):
     expected = simulated(model.provenance["parameters"], n_rounds=5)
     assert model.weights.tobytes() == expected.tobytes()
     wait_until_idle()
-    rest = train(DATA, cluster=cluster, resume="state", **{**CALL, "passes": 2})
+    rest = train(DATA, cluster=cluster, resume="state", **REST)
     assert rest.to_bytes() == trained.to_bytes()
 
 
@@ -341,11 +342,10 @@ def test_a_driver_that_is_killed_is_resumed(cluster, two_nodes, trained):
     wait_until_idle()
     finished = len(Checkpoint.load("state").history)
     assert finished == 2
-    rest = {**CALL, "passes": CALL["passes"] - finished}
-    model = train(DATA, cluster=cluster, resume="state", **rest)
+    model = train(DATA, cluster=cluster, resume="state", **REST)
     assert model.to_bytes() == trained.to_bytes()
     with pytest.raises(ParameterError, match="the checkpoint belongs to other training data"):
-        train(DATA, cluster=cluster, resume="state", **{**CALL, "workers": 3})
+        train(DATA, cluster=cluster, resume="state", **{**REST, "workers": 3})
 
 
 # ---- what dies -----------------------------------------------------------------------------------
@@ -402,7 +402,7 @@ def test_all_workers_are_killed_at_once(cluster, trained, tmp_path, monkeypatch)
     with pytest.raises(AdaptagError, match="all workers of the training died; continue from a"):
         train(DATA, cluster=cluster, callbacks=[killing], checkpoint="state", **CALL)
     wait_until_idle()
-    rest = train(DATA, cluster=cluster, resume="state", **{**CALL, "passes": 2})
+    rest = train(DATA, cluster=cluster, resume="state", **REST)
     assert rest.to_bytes() == trained.to_bytes()
 
 
@@ -511,3 +511,21 @@ sys.exit(f"loaded: {loaded}" if loaded else 0)
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stderr
+
+
+def test_a_checkpoint_has_its_settings_already():
+    adaptag.train(DATA, passes=1, checkpoint="state", scheme="as-is")
+    for settings in ({"seed": 5}, {"rate": 0.2}, {"algorithm": "adf"}):
+        with pytest.raises(ParameterError, match="has its algorithm, parameters and seed already"):
+            train(DATA, resume="state", workers=2, **settings)
+
+
+def test_batch_algorithms_have_no_checkpoint():
+    with pytest.raises(ParameterError, match="lbfgs keeps no state for a checkpoint"):
+        train(DATA, checkpoint="state", workers=2, algorithm="lbfgs")
+
+
+def test_a_node_with_another_version_is_refused(cluster, monkeypatch):
+    monkeypatch.setattr(engine_module, "__version__", "0.0")
+    with pytest.raises(ParameterError, match="a node of the cluster has adaptag"):
+        train(DATA, cluster=cluster, **CALL)

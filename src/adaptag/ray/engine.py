@@ -23,6 +23,7 @@ from adaptag.ray.shards import ShardWorker, sum_blocks
 from adaptag.ray.tasks import LostError, explained
 from adaptag.training.arrays import aligned_zeros
 from adaptag.training.mixing import blocks_of, combined, new_state
+from adaptag.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -71,6 +72,7 @@ class Workers:
         self.handles: list[Any] = []
         for shard in range(len(data)):
             self.handles.append(self._start(shard))
+        self.ping()
 
     def __len__(self) -> int:
         return len(self._data)
@@ -115,7 +117,11 @@ class Workers:
             except (DeadWorkerError, LostError) as error:
                 if isinstance(error, LostError):
                     self._count_loss()
-                self.each(lambda worker, _: worker.ping.remote())
+                self.ping()
+
+    def ping(self) -> None:
+        """Wait for all workers; raise where a node has another version of adaptag."""
+        self.each(lambda worker, _: worker.ping.remote(__version__))
 
     def one(self, k: int, submit: Callable[[Any, int], Any]) -> Any:
         """Call one worker."""
@@ -150,7 +156,7 @@ class Workers:
             # It may live on, e.g. where another one died meanwhile, and would hold its CPU.
             self.ray.kill(self.handles[k])
             self.handles[k] = self._start(k)
-            started, _ = self.ray.wait([self.handles[k].ping.remote()], timeout=PATIENCE)
+            started, _ = self.ray.wait([self.handles[k].ping.remote(__version__)], timeout=PATIENCE)
             if not started:  # there may be fewer CPUs than the cluster knew
                 self.ray.kill(self.handles[k])
                 self.handles[k] = self._start(k, cpus=0)

@@ -14,6 +14,7 @@ from adaptag.dataset.shards import count_shard, shard_dataset
 from adaptag.errors import CorpusError
 from adaptag.features.merging import split_counts
 from adaptag.ray.inputs import SENTENCES, lines_before, read_block
+from adaptag.ray.tasks import check_version
 from adaptag.training.algorithms import algorithm
 from adaptag.training.arrays import aligned_zeros
 from adaptag.training.batch import Objective
@@ -124,8 +125,9 @@ class ShardWorker:
         self.training: ShardTraining | None = None
         self.objective: Objective | None = None
 
-    def ping(self) -> None:
-        """Show that the worker is there."""
+    def ping(self, version: str) -> None:
+        """Show that the worker is there, and has the version of adaptag that the driver has."""
+        check_version(version)
 
     # ---- the index ------------------------------------------------------------------------
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["LostError", "Shared", "Task", "Tasks", "explained"]
+__all__ = ["LostError", "Shared", "Task", "Tasks", "check_version", "explained"]
 
 RETRIES = 3  # how often Ray repeats a task whose process or node died
 POLL = 0.5  # seconds between two looks at interrupts
@@ -153,12 +153,17 @@ class Tasks:
 
 def _call(version: str, function: Callable[..., Any], *arguments: Any) -> Any:
     """Run a task, on a node."""
+    check_version(version)
+    return function(*arguments)
+
+
+def check_version(version: str) -> None:
+    """Raise where the driver has another version of adaptag than this node."""
     if version != __version__:
         raise ParameterError(
             f"a node of the cluster has adaptag {__version__}, this process {version}; all need "
             "the same version"
         )
-    return function(*arguments)
 
 
 def explained(error: Exception, kinds: Any) -> AdaptagError | None:

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import os
 import time
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -29,7 +28,7 @@ from adaptag.ray.filesystems import find_inputs
 from adaptag.ray.inputs import split_files
 from adaptag.ray.shards import ShardData
 from adaptag.settings import AUTO, split_options, with_options
-from adaptag.training.checkpoint import Checkpoint
+from adaptag.training.checkpoint import check_checkpoint, continued
 from adaptag.training.job import TrainingJob
 from adaptag.training.mixing import check_parameters, rounds_for
 from adaptag.training.settings import TaggingSettings, parameter_names
@@ -88,9 +87,11 @@ def train(
         options, FeatureSettings, TaggingSettings, also=parameter_names()
     )
     settings = TaggingSettings.from_options(training, parameters)
-    state = None if resume is None else Checkpoint.load(resume)
-    if state is not None:
-        settings = replace(settings, scheme=state.scheme)
+    state = None
+    if resume is not None:
+        state, settings = continued(resume, settings, {**training, **parameters})
+    elif checkpoint is not None:
+        check_checkpoint(settings)
     with connect(cluster, object_store=OBJECT_STORE) as ray:
         number = workers or n_cpus(ray)
         shards = shard_data(data, labels, number, format or ColumnFormat(), skip_bad=skip_bad)
@@ -100,12 +101,9 @@ def train(
             if dev is not None:
                 add_development_data(job, dev, format)
             job.resume = state
-            job.save = None if checkpoint is None else partial(_save, checkpoint)
+            if checkpoint is not None:
+                job.save = lambda state: state.save(checkpoint)
             return job.run()
-
-
-def _save(path: PathLike, checkpoint: Checkpoint) -> None:
-    checkpoint.save(path)
 
 
 def shard_data(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from adaptag._native import core
 from adaptag.corpus.settings import AS_IS
 from adaptag.errors import ModelError, ParameterError
+from adaptag.settings import AUTO
 from adaptag.storage.files import replace_file
 from adaptag.storage.tensors import read_tensors, write_tensors
 from adaptag.training.callbacks import PassReport
@@ -24,8 +25,9 @@ if TYPE_CHECKING:
     from adaptag.settings import Value
     from adaptag.storage.files import PathLike
     from adaptag.training.engine import Engine, OnlineTraining
+    from adaptag.training.settings import TaggingSettings
 
-__all__ = ["Checkpoint", "checksum"]
+__all__ = ["Checkpoint", "check_checkpoint", "checksum", "continued"]
 
 KIND = "checkpoint"
 VERSION = 4
@@ -120,6 +122,32 @@ class Checkpoint:
             )
         except (KeyError, TypeError, ValueError) as error:
             raise ModelError(f"{path}: malformed checkpoint: {error}") from None
+
+
+def continued(
+    path: PathLike, settings: TaggingSettings, given: Mapping[str, Any]
+) -> tuple[Checkpoint, TaggingSettings]:
+    """Load a checkpoint to continue from, and take over its label scheme.
+
+    Args:
+        path: The file.
+        settings: The settings of training.
+        given: The settings and parameters of the algorithm that were given, by name.
+    """
+    state = Checkpoint.load(path)
+    if {"algorithm", "seed", "parameters", *state.parameters} & given.keys():
+        raise ParameterError("a checkpoint has its algorithm, parameters and seed already")
+    if given.get("scheme", state.scheme) not in (state.scheme, AUTO):
+        raise ParameterError(f"the checkpoint was trained with the label scheme {state.scheme}")
+    return state, replace(settings, scheme=state.scheme)
+
+
+def check_checkpoint(settings: TaggingSettings) -> None:
+    """Raise where the algorithm has no state that a checkpoint could hold."""
+    if not settings.chosen.online:
+        raise ParameterError(
+            f"{settings.algorithm} keeps no state for a checkpoint; start from its model"
+        )
 
 
 def checksum(dataset: Examples) -> int:
