@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
-from adaptag.rendering.html import html_fragment, html_page
-from adaptag.rendering.terminal import plain_text
 from adaptag.rendering.texts import THRESHOLD
 
 __all__ = ["Span", "TaggedText"]
@@ -68,6 +66,8 @@ class TaggedText(Sequence[Span]):
         return f"<TaggedText {start!r}: {labels or 'no spans'}>"
 
     def __str__(self) -> str:
+        from adaptag.rendering.terminal import plain_text
+
         return plain_text(self)
 
     def _repr_html_(self) -> str:
@@ -98,6 +98,8 @@ class TaggedText(Sequence[Span]):
             >>> "title='LOC, probability 0.9800'" in html
             True
         """
+        from adaptag.rendering.html import html_fragment, html_page
+
         if page:
             return html_page([self], title=title, threshold=threshold, probabilities=probabilities)
         return html_fragment([self], threshold=threshold, probabilities=probabilities)

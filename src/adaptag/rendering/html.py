@@ -112,7 +112,8 @@ def _part(part: Part, colours: Mapping[str, int], threshold: float, probabilitie
         kind += " adaptag-unsure"
     if p is not None:
         title = f"{name}, probability {p:.4f}"
-        # Without a space: at the end of a line it would move to the other side of right-to-left text.
+        # No space before it: at the end of a line it would move to the other side of a label that
+        # is beside right-to-left text.
         if probabilities:
             figure = f"<span class='adaptag-figure'>&nbsp;{percent(p)}</span>"
         else:
