@@ -27,7 +27,7 @@ from adaptag.corpus.docbin import (
     corpus_of_docs,
     sentences_of,
 )
-from adaptag.errors import ParameterError
+from adaptag.errors import AdaptagError, ParameterError
 from adaptag.spacy.serialization import CarriesModel
 
 __all__ = ["AdaptagComponent", "make_component", "make_scorer", "score"]
@@ -190,16 +190,18 @@ class AdaptagComponent(CarriesModel, Pipe):  # type: ignore[misc,type-arg]
         """What is set: ``ents``, ``tags`` or ``spans``."""
         if self._annotates is not None:
             return self._annotates
-        return "ents" if self.model.scheme.chunked else "tags"
+        return "ents" if self.adaptag_model.scheme.chunked else "tags"
 
     @property
     def labels(self) -> tuple[str, ...]:
         """The types of entities or spans, or the tags; none before there is a model."""
-        if not self.has_model:
+        try:
+            self._model = self.adaptag_model
+        except AdaptagError:  # spaCy asks before it reads the model of a saved pipeline
             return ()
         if self.annotates == "tags":
-            return tuple(self.model.labels)
-        return tuple(kind or CHUNK for kind in self.model.scheme.types)
+            return tuple(self.adaptag_model.labels)
+        return tuple(kind or CHUNK for kind in self.adaptag_model.scheme.types)
 
     @property
     def cfg(self) -> dict[str, Any]:
@@ -258,21 +260,21 @@ class AdaptagComponent(CarriesModel, Pipe):  # type: ignore[misc,type-arg]
 
     def _chunks(self, corpus: ColumnCorpus) -> Iterator[Predictions]:
         """For each sentence its chunks: first and last token, type, probability."""
-        for segments in self.model.segments_corpus(corpus):
+        for segments in self.adaptag_model.segments_corpus(corpus):
             yield [(s.first, s.last, s.type or CHUNK, s.probability) for s in segments]
 
     def _tags(self, corpus: ColumnCorpus) -> Iterator[Predictions]:
         """For each sentence its tokens: the token twice, its label, the probability."""
-        ids = self.model.tag_corpus(corpus)
-        probabilities = self.model.marginals_corpus(corpus)[range(len(ids)), ids].tolist()
-        names = [self.model.labels[number] for number in ids.tolist()]
+        ids = self.adaptag_model.tag_corpus(corpus)
+        probabilities = self.adaptag_model.marginals_corpus(corpus)[range(len(ids)), ids].tolist()
+        names = [self.adaptag_model.labels[number] for number in ids.tolist()]
         for begin, end in itertools.pairwise(corpus.sentences.tolist()):
             here = zip(names[begin:end], probabilities[begin:end], strict=True)
             yield [(t, t, name, p) for t, (name, p) in enumerate(here)]
 
     def _check_model(self) -> None:
         """Raise where the model does not fit what it is used for."""
-        index, n = self.model.index, len(self.columns)
+        index, n = self.adaptag_model.index, len(self.columns)
         if index.template.attributes:
             raise ParameterError(
                 "the model was trained on attributes; a pipeline needs one of tokens"
@@ -282,7 +284,7 @@ class AdaptagComponent(CarriesModel, Pipe):  # type: ignore[misc,type-arg]
                 f"columns names {n} token attribute{'s' * (n != 1)}: {', '.join(self.columns)}; "
                 f"the model was trained with {index.n_columns} columns"
             )
-        if self.annotates != "tags" and not self.model.scheme.chunked:
+        if self.annotates != "tags" and not self.adaptag_model.scheme.chunked:
             raise ParameterError(
                 f"the labels of the model mark no chunks (B-X, I-X, …), as {self.annotates} "
                 "need; allowed: tags"
@@ -346,7 +348,7 @@ class AdaptagComponent(CarriesModel, Pipe):  # type: ignore[misc,type-arg]
         docs = [example.reference for example in get_examples()]
         what = DocBinFormat(self._annotates, self.spans_key, self.columns)
         corpus = corpus_of_docs(docs, what, "the examples")
-        self.model = train(corpus, **{**self.training, **(training or {})})
+        self.adaptag_model = train(corpus, **{**self.training, **(training or {})})
 
     def score(self, examples: Iterable[Example], **kwargs: Any) -> dict[str, Any]:
         """Score documents with the scoring function of the configuration.

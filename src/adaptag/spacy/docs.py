@@ -72,7 +72,7 @@ def words_and_spaces(text: str, starts: Iterable[int]) -> tuple[list[str], list[
 
     Args:
         text: The text.
-        starts: Where pieces begin: words, or what is between them.
+        starts: Where pieces begin, words or what is between them: 0 to the length of the text.
     """
     words: list[str] = []
     spaces: list[bool] = []
@@ -94,7 +94,7 @@ def _doc_of_text(nlp: Any, tagged: TaggedText, number: int) -> Doc:
     tokens = tagged.tokens or [(t.idx, t.idx + len(t)) for t in nlp.make_doc(text)]
     bounds = {place for token in tokens for place in token}
     bounds.update(place for span in tagged.spans for place in (span.start, span.end))
-    words, spaces = words_and_spaces(text, bounds)
+    words, spaces = words_and_spaces(text, (n for n in bounds if 0 <= n <= len(text)))
     doc = Doc(nlp.vocab, words=words, spaces=spaces)
     first = {token.idx: token.i for token in doc}
     end = {token.idx + len(token): token.i + 1 for token in doc}

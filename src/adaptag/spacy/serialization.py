@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
@@ -43,7 +44,7 @@ class CarriesModel(Generic[M]):
         raise NotImplementedError
 
     @property
-    def model(self) -> M:
+    def adaptag_model(self) -> M:
         """The model.
 
         Raises:
@@ -58,8 +59,8 @@ class CarriesModel(Generic[M]):
             self._model = self._model_class().load(self._path)
         return self._model
 
-    @model.setter
-    def model(self, model: M) -> None:
+    @adaptag_model.setter
+    def adaptag_model(self, model: M) -> None:
         self._model = model
 
     @property
@@ -74,7 +75,8 @@ class CarriesModel(Generic[M]):
             exclude: Names of what is left out: ``model``.
         """
         data: bytes = util.to_bytes(
-            {"model": lambda: self.model.to_bytes() if self.has_model else b""}, tuple(exclude)
+            {"model": lambda: self.adaptag_model.to_bytes() if self.has_model else b""},
+            tuple(exclude),
         )
         return data
 
@@ -102,7 +104,7 @@ class CarriesModel(Generic[M]):
         folder = Path(path)
         folder.mkdir(parents=True, exist_ok=True)
         if "model" not in tuple(exclude) and self.has_model:
-            self.model.save(folder / FILE)
+            self.adaptag_model.save(folder / FILE)
 
     def from_disk(self, path: PathLike, *, exclude: Iterable[str] = ()) -> Self:
         """Read what ``to_disk`` wrote.
@@ -118,8 +120,11 @@ class CarriesModel(Generic[M]):
             raise ModelError(f"{path}: no such folder; it is what to_disk writes")
         return self
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the model itself, which other processes need not find by its path."""
         if self.has_model:
-            self.model  # noqa: B018
-        return self.__dict__
+            self._model = self.adaptag_model
+        return copyreg.__newobj__, (type(self),), dict(self.__dict__)  # type: ignore[attr-defined]
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)

@@ -67,7 +67,7 @@ class AdaptagTokenizer(CarriesModel, DummyTokenizer):  # type: ignore[misc,type-
 
     def __call__(self, text: str) -> Doc:
         """Cut a text into words."""
-        return self._doc(text, self.model.cut(text))
+        return self._doc(text, self.adaptag_model.cut(text))
 
     def pipe(self, texts: Iterable[str], batch_size: int = 1000) -> Iterator[Doc]:
         """Cut a stream of texts, many in one call.
@@ -78,7 +78,7 @@ class AdaptagTokenizer(CarriesModel, DummyTokenizer):  # type: ignore[misc,type-
         """
         for batch in util.minibatch(texts, size=batch_size):
             listed = list(batch)
-            for text, words in zip(listed, self.model.cut_all(listed), strict=True):
+            for text, words in zip(listed, self.adaptag_model.cut_all(listed), strict=True):
                 yield self._doc(text, words)
 
     def _doc(self, text: str, words: list[str]) -> Doc:
@@ -92,7 +92,8 @@ class AdaptagTokenizer(CarriesModel, DummyTokenizer):  # type: ignore[misc,type-
         *,
         nlp: Language | None = None,  # noqa: ARG002
         training: dict[str, Any] | None = None,
-        **_: Any,  # what the configuration of the language has for its own tokenizer
+        pkuseg_model: str | None = None,  # noqa: ARG002
+        pkuseg_user_dict: str | None = None,  # noqa: ARG002
     ) -> None:
         """Train on the words of gold documents; a segmenter that was given as a file is kept.
 
@@ -100,15 +101,19 @@ class AdaptagTokenizer(CarriesModel, DummyTokenizer):  # type: ignore[misc,type-
             get_examples: Returns the examples.
             nlp: The pipeline.
             training: Settings of ``Segmenter.train``, beside those of the tokenizer.
+            pkuseg_model: Not used; the configuration of Chinese has it for spaCy's own tokenizer.
+            pkuseg_user_dict: Not used, likewise.
         """
         if self._path is not None:
-            self.model  # noqa: B018  # raises where there is no such file
+            self.adaptag_model  # noqa: B018  # raises where there is no such file
             return
         validate_get_examples(get_examples, "AdaptagTokenizer.initialize")
         docs = [example.reference for example in get_examples()]
         sentences = [[token.text for token in doc if not token.is_space] for doc in docs]
         settings = {**self.training, **(training or {})}
-        self.model = self._model_class().train([words for words in sentences if words], **settings)
+        self.adaptag_model = self._model_class().train(
+            [words for words in sentences if words], **settings
+        )
 
     def score(self, examples: Iterable[Example]) -> dict[str, Any]:
         """Score the tokens as spaCy does."""
