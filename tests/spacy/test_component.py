@@ -12,7 +12,7 @@ import pytest
 
 spacy = pytest.importorskip("spacy", reason="needs spaCy")
 
-from spacy.tokens import Doc, Span  # noqa: E402
+from spacy.tokens import Doc, Span, Token  # noqa: E402
 
 import adaptag  # noqa: E402
 from adaptag.errors import (  # noqa: E402
@@ -159,6 +159,18 @@ def test_columns_from_token_attributes(tmp_path):
     one = pipeline(two, tmp_path / "m")
     with pytest.raises(ParameterError, match=r"columns names 1 token attribute: text.* 2 columns"):
         one("a a a")
+
+
+def test_columns_from_extensions(tmp_path):
+    two = adaptag.train([[("a", "X"), ("a", "Y")]] * 5, [["B-X", "O"]] * 5, passes=5)
+    nlp = pipeline(two, tmp_path / "m", columns=["text", "_.adaptag_test"])
+    with pytest.raises(ParameterError, match=r"no extension '_\.adaptag_test'"):
+        nlp("a a")
+    Token.set_extension("adaptag_test", getter=lambda token: "XY"[token.i])
+    try:
+        assert [e.label_ for e in nlp("a a").ents] == ["X"]
+    finally:
+        Token.remove_extension("adaptag_test")
 
 
 def test_types_that_are_empty_have_a_name(tmp_path):

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
-from adaptag.errors import CorpusError, ParameterError, unknown
+from adaptag.errors import AdaptagError, CorpusError, ParameterError, unknown
 from adaptag.storage.files import read_bytes, shown
 
 if TYPE_CHECKING:
@@ -117,12 +117,12 @@ def read_docbin(source: Source, format: Any = None) -> ColumnCorpus:  # noqa: A0
     try:
         # The vocabulary of a language knows the attributes of words, such as their shape.
         docs = list(DocBin().from_bytes(data).get_docs(spacy.blank("xx").vocab))
-        for doc in docs:
-            doc.text  # noqa: B018  # raises where strings are missing
+        return corpus_of_docs(docs, format, name)
+    except AdaptagError:
+        raise
     except Exception as error:  # of any type, depending on what is damaged
         reason = str(error).partition("\n")[0] or type(error).__name__
         raise CorpusError(f"{name}: not a DocBin of spaCy, or damaged: {reason}") from None
-    return corpus_of_docs(docs, format, name)
 
 
 def corpus_of_docs(
@@ -177,7 +177,12 @@ def cells_of(token: Any, columns: Sequence[str]) -> str | tuple[str, ...]:
 
 
 def _value(token: Any, name: str) -> str:
-    value = token._.get(name[2:]) if name.startswith("_.") else getattr(token, name)
+    if name.startswith("_."):
+        if not token.has_extension(name[2:]):
+            raise ParameterError(f"columns: tokens have no extension {name!r}; set it first")
+        value = token._.get(name[2:])
+    else:
+        value = getattr(token, name)
     return NO_VALUE if value is None or value == "" else str(value)
 
 
