@@ -65,8 +65,9 @@ def train(
             data: 5 passes and 5 more give the same bits as 10. ``passes`` are those to add; a pass
             that was interrupted counts as one. Training that had a ``start`` needs it again.
         checkpoint: A file for the state of training at the end, for ``resume``.
-        format: The format of a column file, if it cannot be detected; or ``attributes`` for a
-            CRFsuite file.
+        format: The format of a column file, if it cannot be detected; ``attributes`` for a
+            CRFsuite file; or ``docbin`` or a ``DocBinFormat`` for documents of spaCy, as which
+            files that end in ``.spacy`` are read anyway.
         callbacks: Objects that are notified of the progress and can stop training.
         **options: The settings of features (``template``, ``cutoff``, …) and of training
             (``algorithm``, ``passes``, ``seed``, …), and the parameters of the algorithm (``rate``,
@@ -154,7 +155,7 @@ def _encode(
 
 
 def read(path: Source, format: Format = None) -> Corpus:  # noqa: A002
-    """Read a corpus: a column file, or with ``format="attributes"`` a CRFsuite file."""
+    """Read a corpus: a column file, a CRFsuite file (``attributes``), or a ``.spacy`` file."""
     corpus: Corpus = corpus_of(path, format=format)
     return corpus
 

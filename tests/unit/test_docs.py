@@ -38,6 +38,7 @@ PAGES = {  # and how many outputs they show, at least
     "docs/guide/segmentation.md": 4,
     "docs/guide/settings.md": 1,
     "docs/guide/small-models.md": 1,
+    "docs/guide/spacy.md": 6,
     "docs/guide/streams.md": 1,
     "docs/guide/tables.md": 3,
     "docs/guide/tasks/chunking.md": 4,
@@ -67,6 +68,12 @@ def modules():
     return [name for name in names if ">>>" in Path(source(name)).read_text(encoding="utf-8")]
 
 
+def skip_without_spacy(name):
+    """Skip a page or a module on spaCy where it is not installed."""
+    if "spacy" in name:
+        pytest.importorskip("spacy", reason="needs spaCy")
+
+
 def source(name):
     return importlib.util.find_spec(name).origin
 
@@ -87,6 +94,7 @@ def test_there_are_examples():
 @pytest.mark.parametrize("name", modules())
 def test_examples_in_docstrings(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    skip_without_spacy(name)
     failed, tried = doctest.testmod(importlib.import_module(name), verbose=False)
     assert failed == 0
     assert tried > 0
@@ -141,6 +149,7 @@ def test_outputs_agree():
 def test_python_in_pages(page, tmp_path, monkeypatch):
     """The blocks of a page run one after the other, and print what is shown below them."""
     monkeypatch.chdir(tmp_path)
+    skip_without_spacy(page)
     names = {"__name__": "__main__"}
     found = outputs((ROOT / page).read_text(encoding="utf-8"))
     assert sum(bool(shown) for *_, shown in found) >= PAGES[page]

@@ -62,7 +62,8 @@ FollowOption = Annotated[
 FormatOption = Annotated[
     str,
     option(
-        help="columns, or attributes: CRFsuite's label<TAB>attribute[:value]…",
+        help="columns; attributes: CRFsuite's label<TAB>attribute[:value]…; docbin, docbin-ents, "
+        "docbin-tags or docbin-spans: documents of spaCy, as in files that end in .spacy.",
         panel=PANEL,
     ),
 ]

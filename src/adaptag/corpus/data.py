@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
+from adaptag.corpus.docbin import DOCBIN_FORMATS, is_docbin, read_docbin
 from adaptag.corpus.documents import Documents
 from adaptag.corpus.segmented import SegmentedCorpus
 from adaptag.corpus.tables import TAGS, is_table, sentences_and_labels
@@ -28,7 +29,7 @@ __all__ = ["CLASSIFICATION", "SEGMENTATION", "TAGGING", "as_list", "corpus_of"]
 TAGGING = "tagging"
 SEGMENTATION = "segmentation"
 CLASSIFICATION = "classification"
-FORMATS = ("columns", "attributes")  # of files for tagging
+FORMATS = ("columns", "attributes", *DOCBIN_FORMATS)  # of files for tagging
 CORPORA: dict[str, tuple[type, ...]] = {
     TAGGING: (ColumnCorpus, AttributeCorpus),
     SEGMENTATION: (SegmentedCorpus,),
@@ -108,6 +109,8 @@ def _read(source: Source, task: str, format: Any, threads: int | None) -> Any:  
         return SegmentedCorpus.read(source)
     if task == CLASSIFICATION:
         return Documents.read(source, format)
+    if is_docbin(source, format):
+        return read_docbin(source, format)
     if isinstance(format, str) and format not in FORMATS:
         raise ParameterError(unknown("format", format, FORMATS))
     if format == "attributes":

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+from adaptag.errors import ParameterError, unknown
 from adaptag.rendering.texts import THRESHOLD
 
 __all__ = ["Span", "TaggedText"]
 
+AGGREGATION_STRATEGIES = ("simple", "none")
 SHOWN = 40  # characters of a text that its repr shows
 
 
@@ -115,3 +117,41 @@ class TaggedText(Sequence[Span]):
         if probabilities and None not in probabilities:
             result["probabilities"] = probabilities
         return result
+
+    def to_entities(self, aggregation_strategy: str = "simple") -> list[dict[str, Any]]:
+        """The spans in the form that token-classification pipelines of Hugging Face return.
+
+        Args:
+            aggregation_strategy: ``simple`` gives a dictionary for each span: ``entity_group``,
+                ``score``, ``word``, ``start``, ``end``. ``none`` gives one for each token of a
+                span: ``entity`` (with B- or I- before the label), ``score`` (that of the span),
+                ``index`` (the number of the token, from 1), ``word``, ``start``, ``end``.
+
+        Returns:
+            The dictionaries, in the order of the text; ``score`` is None where it is not known.
+
+        Examples:
+            >>> from adaptag.corpus.spans import Span, TaggedText
+            >>> TaggedText("Ann sings", (Span(0, 3, "PER", "Ann", 0.9),)).to_entities()
+            [{'entity_group': 'PER', 'score': 0.9, 'word': 'Ann', 'start': 0, 'end': 3}]
+        """
+        if aggregation_strategy not in AGGREGATION_STRATEGIES:
+            raise ParameterError(
+                unknown("aggregation strategy", aggregation_strategy, AGGREGATION_STRATEGIES)
+            )
+        if aggregation_strategy == "simple":
+            return [
+                {"entity_group": span.label, "score": span.probability}
+                | {"word": span.text, "start": span.start, "end": span.end}
+                for span in self.spans
+            ]
+        if self.spans and not self.tokens:
+            raise ParameterError("the text has no tokens; allowed: aggregation_strategy='simple'")
+        return [
+            {"entity": f"{'B' if start == span.start else 'I'}-{span.label}"}
+            | {"score": span.probability, "index": number}
+            | {"word": self.text[start:end], "start": start, "end": end}
+            for span in self.spans
+            for number, (start, end) in enumerate(self.tokens, 1)
+            if span.start <= start and end <= span.end
+        ]
