@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from adaptag.api import train as train
     from adaptag.classification.documents import DocumentClassifier as DocumentClassifier
     from adaptag.corpus.columns import ColumnFormat as ColumnFormat
+    from adaptag.corpus.pictures import render as render
     from adaptag.corpus.spans import Span as Span
     from adaptag.corpus.spans import TaggedText as TaggedText
     from adaptag.dataset.encoded import Dataset as Dataset
@@ -66,6 +67,7 @@ _PLACES = {
     "load": "adaptag.loading",
     "metrics": "adaptag.estimators",
     "read": "adaptag.api",
+    "render": "adaptag.corpus.pictures",
     "train": "adaptag.api",
 }
 

@@ -69,6 +69,10 @@ def tag(
             show_default=False,
         ),
     ] = 1,
+    show: Annotated[
+        bool,
+        option("--show", help="Print sentences with coloured spans and their probabilities."),
+    ] = False,
     legal: LegalOption = None,
     threads: ThreadsOption = None,
     separator: SeparatorOption = "auto",
@@ -100,6 +104,8 @@ def tag(
     on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
     if text and json_lines:
         raise ParameterError("--text cannot be combined with --json-lines")
+    if show and (output is not None or cluster is not None):
+        raise ParameterError("--show cannot be combined with --output or --cluster")
     if cluster is not None:
         if text or json_lines or tokenizer is not None:
             raise ParameterError(
@@ -108,21 +114,31 @@ def tag(
         on_cluster.run(lambda: _work(options, file_format), data, model, output)
         return
     path = on_cluster.one_input(data, "INPUT")
+    from_json = json_lines or (not text and format_of(path) == "jsonl")
+    if tokenizer is not None and not (text or from_json):
+        raise ParameterError("--tokenizer needs --text or JSON lines")
+    if show and not (text or from_json):
+        from adaptag.cli.show import show_columns
+
+        show_columns(path, model, options, file_format)
+        return
     check_files({"--output": output}, {"INPUT": path, "--model": model})
     tagger = Model.load(model)
     options.check(tagger)
-    from_json = json_lines or (not text and format_of(path) == "jsonl")
     if text or from_json:
         from adaptag.cli.tag_text import TextTagger
         from adaptag.loading import load_tokenizer
 
         cutter = load_tokenizer(tokenizer)
         text_tagger = TextTagger(tagger, options, cutter, json_lines=from_json)
+        if show:
+            from adaptag.cli.show import labels_of, show_texts
+
+            show_texts(text_tagger.texts(path), labels_of(tagger))
+            return
         with output_stream(output) as out:
             text_tagger.write(path, out, threads)
         return
-    if tokenizer is not None:
-        raise ParameterError("--tokenizer needs --text or JSON lines")
     if tagger.index.template.attributes:
         with output_stream(output) as out:
             out.write(_tag_attributes(tagger, options, path, threads))

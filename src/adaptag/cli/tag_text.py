@@ -60,6 +60,16 @@ class TextTagger:
 
     def tag_part(self, part: TextPart) -> tuple[bytes, int]:
         """The output for some lines, and their size."""
+        return b"".join(map(_written, *self._tagged(part))), len(part.data)
+
+    def texts(self, path: Path) -> Iterator[TaggedText]:
+        """Tag a file, or what comes in from a pipe as soon as it is there."""
+        for part in _whole_lines(text_parts(path)):
+            if part is not None:
+                yield from self._tagged(part)[1]
+
+    def _tagged(self, part: TextPart) -> tuple[list[dict[str, Any]], list[TaggedText]]:
+        """The objects of some lines, and their tagged texts."""
         lines = [line.rstrip("\r\n") for line in part.lines()]
         objects: list[dict[str, Any]] = [{"text": line} for line in lines]
         if self.json_lines:
@@ -67,8 +77,7 @@ class TextTagger:
             objects = [self._object(line, part.name, n) for n, line in numbered]
         texts = [item["text"] for item in objects]
         tagged = self.model.tag_texts(texts, tokenizer=self.tokenizer, legal=self.legal, threads=1)
-        written = map(_written, objects, tagged)
-        return b"".join(written), len(part.data)
+        return objects, tagged
 
     def _object(self, line: str, name: str, number: int) -> dict[str, Any]:
         from adaptag.corpus.span_files import json_object

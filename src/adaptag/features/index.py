@@ -213,6 +213,9 @@ class FeatureIndex(PickledFields):
             begin, other_begin = begin + n, other_begin + n_other
         return same
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.n_predicates:,} features, {self.template!r}>"
+
     @property
     def n_predicates(self) -> int:
         """Predicates of all kinds."""
