@@ -343,6 +343,17 @@ def test_show(cli, tmp_path):
 
 
 @pytest.mark.usefixtures("tagger")
+def test_show_raw_text(cli, tmp_path):
+    (tmp_path / "in.txt").write_text("Ada  saw Rome\nRome!\n", encoding="utf-8")
+    done = cli("tag", "--text", "in.txt", "-m", "m.adaptag", "--show")
+    first, second = done.out.splitlines()
+    assert re.fullmatch(r"Ada \[PER [\d.]+%\]  saw Rome \[LOC [\d.]+%\]", first)
+    assert re.fullmatch(r"Rome \[LOC [\d.]+%\??\]!.*", second)
+    (tmp_path / "in.jsonl").write_text('{"text": "Ada  saw Rome"}\n', encoding="utf-8")
+    assert cli("tag", "in.jsonl", "-m", "m.adaptag", "--show").out == f"{first}\n"
+
+
+@pytest.mark.usefixtures("tagger")
 def test_show_in_colours(cli, tmp_path, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm-256color")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from adaptag.decoding.model import Model
     from adaptag.decoding.tagged import TagOptions
 
-__all__ = ["show_columns", "show_texts"]
+__all__ = ["labels_of", "show_columns", "show_texts"]
 
 
 def show_texts(texts: Iterable[TaggedText], labels: Iterable[str]) -> None:
@@ -49,8 +49,12 @@ def show_columns(
     model = Model.load(model_path)
     if model.index.template.attributes:
         raise ParameterError("--show is for models of columns: attributes have no text")
-    labels = model.scheme.types if model.scheme.chunked else model.labels
-    show_texts(_tagged_texts(model, path, file_format, options.legal), labels)
+    show_texts(_tagged_texts(model, path, file_format, options.legal), labels_of(model))
+
+
+def labels_of(model: Model) -> Sequence[str]:
+    """The labels that spans of a model may have."""
+    return model.scheme.types if model.scheme.chunked else model.labels
 
 
 def _tagged_texts(
