@@ -311,6 +311,7 @@ def test_compare_and_tune_take_labelled_texts(files):
         (("tag", "t.txt", "--tokenizer", "unicode"), "--tokenizer needs --text"),
         (("tag", "bad.jsonl"), "bad.jsonl:2: .*; allowed: an object with a string 'text'"),
         (("evaluate", "d.jsonl", "d.jsonl", "-m", "m.adaptag"), "give either PREDICTED or --model"),
+        (("train", "d.jsonl", "--stream"), "a stream of jsonl cannot be read; allowed: columns"),
         (("evaluate", "d.jsonl"), "need PREDICTED, or --model"),
         (("evaluate", "d.jsonl", "d.jsonl", "--tokenizer", "x"), "--tokenizer requires --model"),
     ],
