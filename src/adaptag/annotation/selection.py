@@ -69,15 +69,13 @@ def choose(
     candidates = np.sort(np.asarray(candidates, np.int64))
     pool.check(candidates)
     n = min(n, len(candidates))
-    if strategy == IN_ORDER:
+    if strategy == IN_ORDER or n == 0:
         return [int(sentence) for sentence in candidates[:n]]
-    size = n if strategy == RANDOM or model is None else max(n, SAMPLE)
-    rng = np.random.default_rng(seed)
-    if size < len(candidates) or strategy == RANDOM or model is None:
-        candidates = rng.permutation(candidates)[:size]
-    if n and strategy == UNCERTAIN and model is not None:
-        candidates = candidates[_best(model, pool, candidates, n)]
-    return [int(sentence) for sentence in candidates]
+    shuffled = np.random.default_rng(seed).permutation(candidates)
+    if strategy == RANDOM or model is None:
+        return [int(sentence) for sentence in shuffled[:n]]
+    sample = np.sort(shuffled[: max(n, SAMPLE)])
+    return [int(sentence) for sentence in sample[_best(model, pool, sample, n)]]
 
 
 def token_entropies(model: Model, corpus: ColumnCorpus) -> NDArray[np.float64]:
