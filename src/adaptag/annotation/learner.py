@@ -224,8 +224,6 @@ def _with_scheme(settings: TaggingSettings, dataset: Dataset) -> TaggingSettings
     """
     names, offsets = dataset.label_names, dataset.encoded.sentences
     tokens, starts = known_sentences(dataset.labels, offsets)
-    if not len(tokens):
-        tokens, starts = np.arange(dataset.n_tokens), offsets
     own = followed_scheme(LabelWindows.of(names, dataset.labels[tokens], starts))
     chunks = ChunkScheme(names)
     if own is None or len(chunks.types) > MOST_TYPES:
