@@ -3,9 +3,9 @@
 The answers are simulated: they are the gold labels of the training data, words alone, without the
 corpora's further columns. Each run begins with random sentences; then the model is trained, scored
 on the test data, and chooses the next ones, until it reaches the target. With ``--held-out`` the
-last sentences of the training data are scored instead; the constants of ``annotation/selection.py``
-were chosen so, and on the tasks that are not run by default. ``--times`` measures how long choosing
-and training take, instead.
+last sentences of the training data are scored instead: the constants of ``annotation/selection.py``
+were chosen on such sentences, and on Dutch development data. ``--times`` measures how long choosing and
+training take, instead.
 
     python -m benchmarks.labelling [TASK …] [--seeds 3] [--strategies random,uncertain] [--held-out]
     python -m benchmarks.labelling [TASK …] --times
@@ -53,7 +53,7 @@ class Task(NamedTuple):
 TASKS = {
     "english-ner": Task("conll2003/eng.train", "conll2003/eng.testb", 80),
     "bio-ner": Task("jnlpba2004/train.iob2", "jnlpba2004/test.iob2", 65),
-    "dutch-ner": Task("conll2002_dutch/ned.train", "conll2002_dutch/ned.testa", 62),
+    "dutch-ner": Task("conll2002_dutch/ned.train", "conll2002_dutch/ned.testb", 62),
     "chunking": Task("conll2000/train.txt", "conll2000/test.txt", 88),
 }
 DEFAULT = ("english-ner", "bio-ner")
