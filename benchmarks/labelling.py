@@ -4,8 +4,8 @@ The answers are simulated: they are the gold labels of the training data, words 
 corpora's further columns. Each run begins with random sentences; then the model is trained, scored
 on the test data, and chooses the next ones, until it reaches the target. With ``--held-out`` the
 last sentences of the training data are scored instead: the constants of ``annotation/selection.py``
-were chosen on such sentences, and on Dutch development data. ``--times`` measures how long choosing and
-training take, instead.
+were chosen on such sentences, and on Dutch development data. ``--times`` measures how long choosing
+and training take, instead.
 
     python -m benchmarks.labelling [TASK …] [--seeds 3] [--strategies random,uncertain] [--held-out]
     python -m benchmarks.labelling [TASK …] --times
