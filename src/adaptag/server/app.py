@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route, Router
 
+from adaptag.rendering.colours import assign_colours
 from adaptag.server import label_studio
 from adaptag.server.metrics import TYPE
 from adaptag.server.openapi import description
@@ -73,7 +74,7 @@ def _summary(served: ServedModel) -> dict[str, Any]:
         "name": served.name,
         "kind": served.kind,
         "version": served.version,
-        "colours": {label: k % 12 for k, label in enumerate(sorted(labels))},
+        "colours": assign_colours(labels),
     }
 
 

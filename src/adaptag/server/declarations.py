@@ -105,7 +105,7 @@ class Token:
     def schema(self) -> dict[str, Any]:
         """The form in JSON Schema."""
         columns = {"type": "array", "items": {"type": "string"}, "minItems": 1}
-        return {"oneOf": [{"type": "string"}, columns]}
+        return {"title": "token", "oneOf": [{"type": "string"}, columns]}
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,8 @@ def run(
 def bind(address: Address) -> socket.socket:
     """Bind the address, and listen."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # with the protocol, or asyncio does not turn off the delay of small packets
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address.host, address.port))

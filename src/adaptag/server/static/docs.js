@@ -5,11 +5,13 @@ import { element, request } from "./common.js";
 const byId = (id) => document.getElementById(id);
 
 // A JSON Schema in a few words.
-function typeName(schema) {
-  if (schema.oneOf) return schema.oneOf.map(typeName).join(" or ");
-  if (schema.type === "array") return `list of ${typeName(schema.items)}`;
+function typeName(schema, plural = "") {
+  if (schema.title) return schema.title + plural;
+  if (schema.oneOf) return schema.oneOf.map((item) => typeName(item, plural)).join(" or ");
+  if (schema.type === "array") return `list${plural} of ${typeName(schema.items, "s")}`;
   if (schema.minimum !== undefined) return `${schema.minimum} to ${schema.maximum}`;
-  return { boolean: "true or false", object: "object", string: "string" }[schema.type] ?? schema.type ?? "any";
+  if (schema.type === "boolean") return "true or false";
+  return schema.type ? schema.type + plural : "any";
 }
 
 function fields(schema) {

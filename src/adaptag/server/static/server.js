@@ -78,10 +78,15 @@ function showSpans(model, text, answer, time) {
 }
 
 function showAlternatives(characters, alternatives, colours) {
-  const items = alternatives.map((alternative) => element("li", "", [
-    element("div", "number", percent(alternative.probability)),
-    taggedText(characters, alternative.spans, colours),
-  ]));
+  const key = (span) => `${span.start} ${span.end} ${span.label}`;
+  const best = new Set(alternatives[0].spans.map(key));
+  const items = alternatives.map((alternative, rank) => {
+    const paragraph = taggedText(characters, alternative.spans, colours);
+    paragraph.querySelectorAll("mark").forEach((mark, k) => { // what differs stands out
+      mark.classList.toggle("same", rank > 0 && best.has(key(alternative.spans[k])));
+    });
+    return element("li", "", [element("div", "number", percent(alternative.probability)), paragraph]);
+  });
   byId("alternatives").replaceChildren(
     element("h2", "", "Alternatives"), element("ol", "alternatives", items));
   byId("alternatives").hidden = false;
@@ -139,7 +144,7 @@ function explain(token) {
       element("p", "choice", [element("b", "", token.label), ` (${percent(token.probability)})`, ...rival]),
       element("div", "sides", [
         side(`For ${token.label}`, "for", token.for),
-        side(token.rival ? `For ${token.rival}` : "Against", "against", token.against),
+        side(`Against ${token.label}`, "against", token.against),
       ]),
     ]));
   byId("explanation").hidden = false;
