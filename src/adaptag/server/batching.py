@@ -1,12 +1,15 @@
 """Batches across connections: what waits for a model is answered in one call.
 
-A batch begins as soon as the worker of the model is free, with whatever waits then. So nothing
-waits while there is nothing to do, and the more there is to do, the larger the batches become.
+A batch begins as soon as the model is free, with whatever waits then. So nothing waits while there
+is nothing to do, and the more there is to do, the larger the batches become. A batch that takes
+less time than changing threads does (with a GIL that both want, some milliseconds) is answered in
+the thread of the event loop, others in a thread of the model.
 """
 
 from __future__ import annotations
 
 import asyncio
+import time
 from collections import deque
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -19,6 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 __all__ = ["Answered", "Batcher", "Job"]
+
+INLINE_SECONDS = 0.002
+RATE = 2e-6  # seconds that a character or token takes, before any was measured
+MEMORY = 0.1  # how much one batch changes the estimate of that
 
 
 class Answered(NamedTuple):
@@ -34,11 +41,13 @@ class Job:
 
     Attributes:
         inputs: The texts or sentences.
+        size: How much there is to do: characters or tokens.
         options: What is asked for; jobs with equal options are answered in one call.
         future: Takes the answers.
     """
 
     inputs: Sequence[Any]
+    size: int
     options: Any
     future: asyncio.Future[Answered]
 
@@ -47,12 +56,13 @@ Outcome = Answered | Exception
 
 
 class Batcher:
-    """Answers jobs in batches, in a thread of its own.
+    """Answers jobs in batches, large ones in a thread of its own.
 
     Args:
         answer: Answers inputs with the same options; called in the thread.
         max_batch: How many inputs are answered in one call, unless a job has more.
         max_waiting: How many inputs may wait.
+        inline_seconds: How long a batch may keep the event loop; 0 sends all to the thread.
         observe: Called with the jobs and their outcomes after each batch.
     """
 
@@ -62,25 +72,28 @@ class Batcher:
         *,
         max_batch: int,
         max_waiting: int,
+        inline_seconds: float = INLINE_SECONDS,
         observe: Callable[[list[Job], list[Outcome]], None] | None = None,
     ) -> None:
         self._answer = answer
         self._max_batch = max_batch
         self._max_waiting = max_waiting
+        self._inline_seconds = inline_seconds
+        self._rate = RATE
         self._observe = observe
         self._jobs: deque[Job] = deque()
         self._busy = False
         self._thread = ThreadPoolExecutor(1, "adaptag-batches")
         self.n_waiting = 0
 
-    def submit(self, inputs: Sequence[Any], options: Any) -> asyncio.Future[Answered]:
-        """Have inputs answered; raise where too many wait already."""
+    def submit(self, inputs: Sequence[Any], size: int, options: Any) -> asyncio.Future[Answered]:
+        """Have inputs of a size answered; raise where too many wait already."""
         if self._jobs and self.n_waiting + len(inputs) > self._max_waiting:
             raise RequestError(
                 f"{self.n_waiting:,} texts wait already; try again", 503, {"Retry-After": "1"}
             )
         loop = asyncio.get_running_loop()
-        job = Job(inputs, options, loop.create_future())
+        job = Job(inputs, size, options, loop.create_future())
         self._jobs.append(job)
         self.n_waiting += len(inputs)
         if not self._busy:
@@ -94,26 +107,44 @@ class Batcher:
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> None:
         """Begin a batch of what waits."""
+        inline_size = self._inline_seconds / self._rate
+        batch = self._take(inline_size)
+        if not batch:
+            self._busy = False
+        elif sum(job.size for job in batch) <= inline_size:
+            self._finish(batch, self._work(batch))
+            if self._jobs:
+                loop.call_soon(self._begin, loop)
+            else:
+                self._busy = False
+        else:
+            work = loop.run_in_executor(self._thread, self._work, batch)
+            work.add_done_callback(lambda done: self._finish_work(loop, batch, done))
+
+    def _take(self, inline_size: float) -> list[Job]:
+        """Take jobs that wait: only quick ones if the first is quick, else as many as allowed."""
         batch: list[Job] = []
-        size = 0
-        while self._jobs and (not batch or size + len(self._jobs[0].inputs) <= self._max_batch):
-            job = self._jobs.popleft()
+        n_inputs = size = 0
+        while self._jobs:
+            job = self._jobs[0]
+            n_inputs += len(job.inputs)
+            size += job.size
+            if batch and (n_inputs > self._max_batch or size > inline_size >= batch[0].size):
+                break
+            self._jobs.popleft()
             self.n_waiting -= len(job.inputs)
             if not job.future.done():  # else nobody waits for it any more
                 batch.append(job)
-                size += len(job.inputs)
-        if not batch:
-            self._busy = False
-            return
-        work = loop.run_in_executor(self._thread, self._work, batch)
-        work.add_done_callback(lambda done: self._finish(loop, batch, done))
+        return batch
 
-    def _finish(
+    def _finish_work(
         self, loop: asyncio.AbstractEventLoop, batch: list[Job], done: asyncio.Future[list[Outcome]]
     ) -> None:
-        if done.cancelled():
-            return
-        outcomes = done.result()
+        if not done.cancelled():
+            self._finish(batch, done.result())
+            self._begin(loop)
+
+    def _finish(self, batch: list[Job], outcomes: list[Outcome]) -> None:
         for job, outcome in zip(batch, outcomes, strict=True):
             if job.future.done():
                 continue
@@ -123,10 +154,10 @@ class Batcher:
                 job.future.set_result(outcome)
         if self._observe is not None:
             self._observe(batch, outcomes)
-        self._begin(loop)
 
     def _work(self, batch: list[Job]) -> list[Outcome]:
         """Answer the jobs of a batch, those with equal options together."""
+        begin = time.perf_counter()
         groups: dict[Any, list[int]] = {}
         for k, job in enumerate(batch):
             groups.setdefault(job.options, []).append(k)
@@ -134,6 +165,9 @@ class Batcher:
         for options, members in groups.items():
             jobs = [batch[k] for k in members]
             outcomes |= zip(members, self._answer_together(jobs, options), strict=True)
+        size = sum(job.size for job in batch)
+        if size:
+            self._rate += MEMORY * ((time.perf_counter() - begin) / size - self._rate)
         return [outcomes[k] for k in range(len(batch))]
 
     def _answer_together(self, jobs: list[Job], options: Any) -> list[Outcome]:

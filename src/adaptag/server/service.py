@@ -116,7 +116,7 @@ class Service:
             )
         options = Options(task, is_text, probabilities, nbest, self.limits.threads)
         quick = size <= QUICK and not nbest and task != "explain"
-        answered = await self._batchers[served.name, quick].submit(inputs, options)
+        answered = await self._batchers[served.name, quick].submit(inputs, size, options)
         return answered.answers
 
     def health(self) -> dict[str, Any]:
