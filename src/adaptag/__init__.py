@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from adaptag.corpus.spans import Span as Span
     from adaptag.corpus.spans import TaggedText as TaggedText
     from adaptag.dataset.encoded import Dataset as Dataset
+    from adaptag.decoding.decoder import Segment as Segment
     from adaptag.decoding.model import Model as Model
-    from adaptag.decoding.model import Segment as Segment
     from adaptag.errors import AdaptagError as AdaptagError
     from adaptag.estimators import metrics as metrics
     from adaptag.estimators.crf import CRF as CRF
@@ -53,7 +53,7 @@ _PLACES = {
     "Evaluation": "adaptag.evaluation",
     "MaxEntClassifier": "adaptag.estimators.maxent",
     "Model": "adaptag.decoding.model",
-    "Segment": "adaptag.decoding.model",
+    "Segment": "adaptag.decoding.decoder",
     "Segmenter": "adaptag.segmentation.segmenter",
     "Span": "adaptag.corpus.spans",
     "StreamTrainer": "adaptag.streams.trainer",

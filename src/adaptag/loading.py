@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from adaptag.corpus.tokenizers import is_segmenter_file
 from adaptag.storage.tensors import kind_of
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     AnyModel = Model | Segmenter | DocumentClassifier
 
-__all__ = ["chain_of", "load"]
+__all__ = ["chain_of", "load", "load_tokenizer"]
 
 
 def load(path: PathLike, *, verify: bool = False, copy: bool = False) -> AnyModel:
@@ -43,6 +44,15 @@ def load(path: PathLike, *, verify: bool = False, copy: bool = False) -> AnyMode
     from adaptag.decoding.model import Model
 
     return Model.load(path, verify=verify, copy=copy)
+
+
+def load_tokenizer(tokenizer: Any) -> Any:
+    """Load a segmenter that is given as a tokenizer by its path; all else stays as it is."""
+    if not is_segmenter_file(tokenizer):
+        return tokenizer
+    from adaptag.segmentation.segmenter import Segmenter
+
+    return Segmenter.load(tokenizer)
 
 
 def chain_of(model: AnyModel) -> LinearChain[Any] | SegmentPredictor:

@@ -2,20 +2,28 @@
 
 from __future__ import annotations
 
+import heapq
 import itertools
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptag.corpus.data import CLASSIFICATION, corpus_of
+from adaptag.corpus.span_files import OUTSIDE
+from adaptag.corpus.tokenizers import tokenizer_of
+from adaptag.decoding.texts import check_takes_text
 from adaptag.server.batching import Answered
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
+
+    from numpy.typing import NDArray
 
     from adaptag.classification.documents import DocumentClassifier
-    from adaptag.corpus.spans import TaggedText
+    from adaptag.corpus.spans import Span
+    from adaptag.corpus.tokenizers import Place
     from adaptag.decoding.explanation import TokenExplanation
     from adaptag.decoding.model import Model
     from adaptag.segmentation.segmenter import Segmenter
@@ -51,15 +59,15 @@ def tag(model: Model, inputs: Sequence[Any], options: Options) -> Answered:
 
 
 def _tag_texts(model: Model, texts: Sequence[str], options: Options) -> Answered:
-    tagged = model.tag_texts(list(texts))
+    tagged = model.tag_texts(texts, threads=options.threads, probabilities=options.probabilities)
     answers = [{"spans": [span_dict(span) for span in each.spans]} for each in tagged]
     if options.nbest:
-        for answer, each in zip(answers, tagged, strict=True):
-            answer["nbest"] = _text_alternatives(model, each, options.nbest)
+        for answer, text in zip(answers, texts, strict=True):
+            answer["nbest"] = _text_alternatives(model, text, options.nbest)
     return Answered(answers, sum(len(each.tokens) for each in tagged))
 
 
-def span_dict(span: Any) -> dict[str, Any]:
+def span_dict(span: Span) -> dict[str, Any]:
     """A span, ready for JSON."""
     record = {"start": span.start, "end": span.end, "label": span.label, "text": span.text}
     if span.probability is not None:
@@ -67,33 +75,72 @@ def span_dict(span: Any) -> dict[str, Any]:
     return record
 
 
-def _text_alternatives(model: Model, tagged: TaggedText, n: int) -> list[dict[str, Any]]:
-    """The best label sequences of a text, as spans."""
-    if not tagged.tokens:
+def _lines(model: Model, text: str) -> list[tuple[list[Place], list[str]]]:
+    """The lines of a text, which are tagged each by itself: the places and texts of the tokens."""
+    lines = tokenizer_of(model.tokenizer)(text)
+    return [(line, [text[start:end] for start, end in line]) for line in lines if line]
+
+
+def _text_alternatives(model: Model, text: str, n: int) -> list[dict[str, Any]]:
+    """The ``n`` most probable label sequences of a text, as spans.
+
+    Lines are independent, so the best sequences of a text are made of the best ones of its lines.
+    """
+    lines = _lines(model, text)
+    if not lines:
         return []
-    numbers = {label: number for number, label in enumerate(model.labels)}
-    alternatives = []
-    for labels, probability in model.nbest(_token_texts(tagged), n):
-        ids = np.array([numbers[label] for label in labels], np.int32)
-        spans = model.scheme.spans(ids, np.array([0, len(ids)], np.int64)).tolist()
-        alternatives.append(
-            {
-                "spans": [
-                    {
-                        "start": tagged.tokens[first][0],
-                        "end": tagged.tokens[end - 1][1],
-                        "label": model.scheme.types[kind],
-                    }
-                    for first, end, kind in spans
-                ],
-                "probability": round(probability, DIGITS),
-            }
-        )
-    return alternatives
+    corpus = corpus_of([tokens for _, tokens in lines], labelled=False, tokens=True)
+    paths, best = [], [((), 0.0)]
+    for found, scores in model.nbest_corpus(corpus, n):
+        paths.append(found)
+        best = best_sums(best, scores.tolist(), n)
+    return [
+        {
+            "spans": [
+                {"start": start, "end": end, "label": label}
+                for (places, _), found, rank in zip(lines, paths, ranks, strict=True)
+                for start, end, label in _path_spans(model, places, found[rank])
+            ],
+            "probability": round(math.exp(score), DIGITS),
+        }
+        for ranks, score in best
+    ]
 
 
-def _token_texts(tagged: TaggedText) -> list[str]:
-    return [tagged.text[start:end] for start, end in tagged.tokens]
+def best_sums(
+    left: Sequence[tuple[tuple[int, ...], float]], right: Sequence[float], n: int
+) -> list[tuple[tuple[int, ...], float]]:
+    """The ``n`` largest sums of one score of either list, both sorted with the largest first.
+
+    Args:
+        left: Ranks in earlier lists, and the sum of the scores that they stand for.
+        right: The scores of another list.
+        n: How many sums to find.
+    """
+    frontier = [(-left[0][1] - right[0], 0, 0)]
+    best: list[tuple[tuple[int, ...], float]] = []
+    while frontier and len(best) < n:
+        negative, i, j = heapq.heappop(frontier)
+        best.append(((*left[i][0], j), -negative))
+        if j + 1 < len(right):
+            heapq.heappush(frontier, (-left[i][1] - right[j + 1], i, j + 1))
+        if j == 0 and i + 1 < len(left):
+            heapq.heappush(frontier, (-left[i + 1][1] - right[0], i + 1, 0))
+    return best
+
+
+def _path_spans(
+    model: Model, places: list[Place], path: NDArray[np.int32]
+) -> Iterator[tuple[int, int, str]]:
+    """The spans of a label sequence: chunks, or the tokens whose label is not ``O``."""
+    if model.scheme.chunked:
+        rows = model.scheme.spans(path, np.array([0, len(path)], np.int64)).tolist()
+        for first, end, kind in rows:
+            yield places[first][0], places[end - 1][1], model.scheme.types[kind]
+        return
+    for (start, end), number in zip(places, path.tolist(), strict=True):
+        if model.labels[number] != OUTSIDE:
+            yield start, end, model.labels[number]
 
 
 def _tag_sentences(model: Model, sentences: Sequence[Any], options: Options) -> Answered:
@@ -127,17 +174,19 @@ def _tag_sentences(model: Model, sentences: Sequence[Any], options: Options) -> 
 
 def explain(model: Model, inputs: Sequence[Any], options: Options) -> Answered:
     """Explain the label of each token."""
-    answers, n_tokens = [], 0
-    tagged = model.tag_texts(list(inputs)) if options.is_text else [None] * len(inputs)
-    for item, text in zip(inputs, tagged, strict=True):
-        tokens = item if text is None else _token_texts(text)
-        choices = [_choice(choice) for choice in model.explain(tokens)] if tokens else []
-        if text is not None:
-            for record, (start, end) in zip(choices, text.tokens, strict=True):
-                record |= {"start": start, "end": end}
+    answers = []
+    for item in inputs:
+        if not options.is_text:
+            choices = [_choice(choice) for choice in model.explain(item)] if item else []
+        else:
+            check_takes_text(model)
+            choices = [
+                {**_choice(choice), "start": start, "end": end}
+                for places, tokens in _lines(model, item)
+                for choice, (start, end) in zip(model.explain(tokens), places, strict=True)
+            ]
         answers.append({"tokens": choices})
-        n_tokens += len(tokens)
-    return Answered(answers, n_tokens)
+    return Answered(answers, sum(len(answer["tokens"]) for answer in answers))
 
 
 def _choice(choice: TokenExplanation) -> dict[str, Any]:

@@ -92,12 +92,13 @@ class TaskEndpoint:
         served = self.service.models.find(request.get("model"), (task.kind,))
         name = next(name for name in task.body.inputs if name in request)
         single = name in ("text", "tokens")
+        is_text = name in ("text", "texts")
         answers = await self.service.answer(
             served,
             task.name,
             [request[name]] if single else request[name],
-            is_text=name in ("text", "texts"),
-            probabilities=request.get("probabilities", False),
+            is_text=is_text,
+            probabilities=request.get("probabilities", is_text and task.name == "tag"),
             nbest=request.get("nbest", 0),
         )
         await send_json(send, answers[0] if single else {"results": answers})

@@ -76,7 +76,9 @@ TASKS = (
                 "sentences": SENTENCES,
                 "model": MODEL,
                 "probabilities": Field(
-                    Flag(), "Whether to answer with the probability of each token's label.", False
+                    Flag(),
+                    "Whether to answer with the probability of each span (which is the default "
+                    "for texts) or of each token's label.",
                 ),
                 "nbest": Field(
                     Whole(0, MAX_NBEST), "How many of the best label sequences to answer with.", 0
