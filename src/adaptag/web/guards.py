@@ -287,6 +287,7 @@ def _sentence(error: Exception, scope: Scope) -> str:
     """What Starlette's error means."""
     allowed = (getattr(error, "headers", None) or {}).get("Allow")
     if allowed:
+        allowed = ", ".join(sorted(allowed.split(", ")))
         return f"{scope['path']} does not take {scope['method']}; allowed: {allowed}"
     if getattr(error, "status_code", None) == 404:
         return f"there is no {scope['path']} here"
