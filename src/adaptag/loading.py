@@ -20,12 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["chain_of", "load", "load_tokenizer"]
 
 
-def load(path: PathLike, *, verify: bool = False) -> AnyModel:
+def load(path: PathLike, *, verify: bool = False, copy: bool = False) -> AnyModel:
     """Load a model of any kind, full or compact: the file says which kind it is.
 
     Args:
         path: The file.
         verify: Whether to check the checksum of the arrays even in a file larger than 64 MiB.
+        copy: Whether to read the file into memory instead of mapping it, so that it may be
+            overwritten while it is in use.
 
     Returns:
         A ``Model`` that tags, a ``Segmenter`` or a ``DocumentClassifier``.
@@ -34,14 +36,14 @@ def load(path: PathLike, *, verify: bool = False) -> AnyModel:
     if kind == "segmenter":
         from adaptag.segmentation.segmenter import Segmenter
 
-        return Segmenter.load(path, verify=verify)
+        return Segmenter.load(path, verify=verify, copy=copy)
     if kind == "classifier":
         from adaptag.classification.documents import DocumentClassifier
 
-        return DocumentClassifier.load(path, verify=verify)
+        return DocumentClassifier.load(path, verify=verify, copy=copy)
     from adaptag.decoding.model import Model
 
-    return Model.load(path, verify=verify)
+    return Model.load(path, verify=verify, copy=copy)
 
 
 def load_tokenizer(tokenizer: Any) -> Any:

@@ -38,6 +38,7 @@ PAGES = {  # and how many outputs they show, at least
     "docs/guide/raw-text.md": 5,
     "docs/guide/reproducing.md": 1,
     "docs/guide/segmentation.md": 4,
+    "docs/guide/server.md": 1,
     "docs/guide/settings.md": 1,
     "docs/guide/small-models.md": 1,
     "docs/guide/spacy.md": 6,

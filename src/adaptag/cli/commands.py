@@ -20,6 +20,7 @@ COMMANDS = {
     ("compare",): "compare.compare",
     ("learn",): "learn.learn",
     ("inspect",): "inspect.inspect",
+    ("serve",): "serve.serve",
     ("calibrate",): "calibrate.calibrate",
     ("compact",): "compact.compact",
     ("encode",): "encode.encode",
