@@ -339,7 +339,8 @@ class ShardTraining:
         if self.examples.always is not None:
             counts[self.examples.always] += self.examples.n_tokens
         per_token = counts.sum() / max(1, self.examples.n_tokens)
-        return (counts * (per_token / self.rounds_per_pass)).astype(np.float32)
+        firings: Floats = (counts * (per_token / self.rounds_per_pass)).astype(np.float32)
+        return firings
 
     def change(self, block: Block) -> Arrays:
         """What the worker hands in for a block after a round."""
