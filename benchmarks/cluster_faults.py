@@ -37,13 +37,14 @@ if TYPE_CHECKING:
 PASSES = 8
 KILLS_IN_A_RUN = 4  # of workers
 COPIES = 8  # of the test file, which are tagged
-TIME_LIMIT = 120  # seconds of a run: what takes longer hangs
+TIME_LIMIT = 300  # seconds of a run: what takes longer hangs, and shows where
 NODE = {"num_cpus": 1, "object_store_memory": 300 << 20}
 TRAINING = "ShardWorker"
 TAGGING = "BlockWorker"
 
 TRAIN = """
-import os, sys
+import faulthandler, os, sys
+faulthandler.dump_traceback_later(250, exit=False)
 from adaptag.ray.training import train
 address, data, model, state, passes = sys.argv[1:]
 resume = state if os.path.exists(state) else None

@@ -55,24 +55,28 @@ def simulate(part: Part, shards: int, rounds: int, passes: int, seed: int) -> li
     order = np.random.default_rng(seed).permutation(n)
     examples = [data.select(np.sort(numbers)) for numbers in np.array_split(order, shards)]
     state, blocks = new_state(data.layout, adf), blocks_of(data.layout, BLOCK)
+    trainings = [
+        ShardTraining(
+            sentences,
+            adf,
+            values,
+            shard=shard,
+            n_shards=shards,
+            n_sentences=n,
+            seed=seed,
+            rounds_per_pass=rounds,
+            state=state,
+        )
+        for shard, sentences in enumerate(examples)
+    ]
     scores = []
     for number in range(passes * rounds):
         mixtures = [Mixture(block.row_size) for block in blocks]
-        for shard, sentences in enumerate(examples):
-            training = ShardTraining(
-                sentences,
-                adf,
-                values,
-                shard=shard,
-                n_shards=shards,
-                n_sentences=n,
-                seed=seed,
-                rounds_per_pass=rounds,
-                state=state,
-            )
+        for training in trainings:
             training.run(number)
             for block, mixture in zip(blocks, mixtures, strict=True):
                 mixture.add(training.change(block))
+            training._change.clear()  # all trainings stay in memory
         for block, mixture in zip(blocks, mixtures, strict=True):
             training.apply(block, mixture.mixed())
         training.end_round()

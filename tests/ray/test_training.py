@@ -25,8 +25,8 @@ from adaptag.training.mixing import ShardTraining, blocks_of, mix
 
 ray = pytest.importorskip("ray", reason="a cluster needs Ray", exc_type=ImportError)
 
-from adaptag.ray import engine as engine_module  # noqa: E402
 from adaptag.ray import training as training_module  # noqa: E402
+from adaptag.ray import workers as workers_module  # noqa: E402
 from adaptag.ray.engine import ClusterEngine  # noqa: E402
 from adaptag.ray.shards import ShardWorker  # noqa: E402
 from adaptag.ray.training import shard_data, train  # noqa: E402
@@ -354,7 +354,7 @@ def test_a_driver_that_is_killed_is_resumed(cluster, two_nodes, trained):
 def test_a_worker_may_die_anywhere(cluster, tmp_path, monkeypatch):
     """Once at each point: while it counts, encodes, trains, mixes, goes on, or helps another."""
     log = tmp_path / "log"
-    monkeypatch.setattr(engine_module, "ShardWorker", mortal(log, POINTS, shards=(0, 1)))
+    monkeypatch.setattr(workers_module, "ShardWorker", mortal(log, POINTS, shards=(0, 1)))
     model = train(DATA, cluster=cluster, **{**CALL, "workers": 3})
     assert {line[1] for line in noted(log, "die")} == set(POINTS)
     expected = simulated(model.provenance["parameters"], workers=3)
@@ -365,7 +365,7 @@ def test_a_worker_that_dies_while_gradients_are_summed(cluster, tmp_path, monkey
     call = {"algorithm": "lbfgs", "passes": 4, "workers": 2, "scheme": "as-is"}
     expected = train(DATA, cluster=cluster, **call).to_bytes()
     log = tmp_path / "log"
-    monkeypatch.setattr(engine_module, "ShardWorker", mortal(log, ()))
+    monkeypatch.setattr(workers_module, "ShardWorker", mortal(log, ()))
     between = Do(lambda: kill_workers(log, [1]), after_pass=2)
     model = train(DATA, cluster=cluster, callbacks=[between], **call)
     assert len(noted(log, "start")) == 3
@@ -374,7 +374,7 @@ def test_a_worker_that_dies_while_gradients_are_summed(cluster, tmp_path, monkey
 
 def test_a_worker_is_killed_between_rounds(cluster, trained, tmp_path, monkeypatch):
     log = tmp_path / "log"
-    monkeypatch.setattr(engine_module, "ShardWorker", mortal(log, ()))
+    monkeypatch.setattr(workers_module, "ShardWorker", mortal(log, ()))
     killing = [
         Do(lambda: kill_workers(log, [0]), after_round=3),
         Do(lambda: kill_workers(log, [1]), after_pass=3),
@@ -388,29 +388,28 @@ def test_a_single_worker_may_die(cluster, tmp_path, monkeypatch):
     call = {**CALL, "workers": 1}
     expected = train(DATA, cluster=cluster, **call).to_bytes()
     log = tmp_path / "log"
-    monkeypatch.setattr(engine_module, "ShardWorker", mortal(log, ("run",), shards=(0,)))
+    monkeypatch.setattr(workers_module, "ShardWorker", mortal(log, ("run",), shards=(0,)))
     between = Do(lambda: kill_workers(log, [0]), after_pass=3)
     model = train(DATA, cluster=cluster, callbacks=[between], **call)
     assert len(noted(log, "start")) == 3
     assert model.to_bytes() == expected
 
 
-def test_all_workers_are_killed_at_once(cluster, trained, tmp_path, monkeypatch):
+@pytest.mark.parametrize("checkpoint", [None, "state"])
+def test_all_workers_are_killed_at_once(cluster, trained, tmp_path, monkeypatch, checkpoint):
+    """The rounds before are computed again, from the beginning or from the last checkpoint."""
     log = tmp_path / "log"
-    monkeypatch.setattr(engine_module, "ShardWorker", mortal(log, ()))
+    monkeypatch.setattr(workers_module, "ShardWorker", mortal(log, ()))
     killing = Do(lambda: kill_workers(log, [0, 1]), after_round=5)
-    with pytest.raises(AdaptagError, match="all workers of the training died; continue from a"):
-        train(DATA, cluster=cluster, callbacks=[killing], checkpoint="state", **CALL)
-    wait_until_idle()
-    rest = train(DATA, cluster=cluster, resume="state", **REST)
-    assert rest.to_bytes() == trained.to_bytes()
+    model = train(DATA, cluster=cluster, callbacks=[killing], checkpoint=checkpoint, **CALL)
+    assert model.to_bytes() == trained.to_bytes()
 
 
 @pytest.mark.parametrize("point", ["count", "run"])
 def test_a_worker_that_always_dies_is_an_error(cluster, tmp_path, monkeypatch, point):
     log = tmp_path / "log"
-    monkeypatch.setattr(engine_module, "MOST_DEATHS", 2)
-    monkeypatch.setattr(engine_module, "ShardWorker", mortal(log, (point,), deaths=99))
+    monkeypatch.setattr(workers_module, "MOST_DEATHS", 2)
+    monkeypatch.setattr(workers_module, "ShardWorker", mortal(log, (point,), deaths=99))
     with pytest.raises(AdaptagError, match="workers died 3 times in one round, perhaps for lack"):
         train(DATA, cluster=cluster, **CALL)
     assert len(noted(log, "die")) == 3
@@ -453,7 +452,7 @@ def bad_file():
 def test_bad_data_has_the_same_message_and_is_not_tried_again(cluster, tmp_path, monkeypatch):
     line = bad_file()
     log = tmp_path / "log"
-    monkeypatch.setattr(engine_module, "ShardWorker", mortal(log, ()))
+    monkeypatch.setattr(workers_module, "ShardWorker", mortal(log, ()))
     messages = []
     for function, options in ((adaptag.train, {}), (train, {"workers": 2, "cluster": cluster})):
         with pytest.raises(CorpusError, match=rf"^bad\.txt:{line}: ") as caught:
@@ -526,6 +525,6 @@ def test_batch_algorithms_have_no_checkpoint():
 
 
 def test_a_node_with_another_version_is_refused(cluster, monkeypatch):
-    monkeypatch.setattr(engine_module, "__version__", "0.0")
+    monkeypatch.setattr(workers_module, "__version__", "0.0")
     with pytest.raises(ParameterError, match="a node of the cluster has adaptag"):
         train(DATA, cluster=cluster, **CALL)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-C = 3  # how soon the moves of a feature turn from a sum to a mean
+C = 0.25  # how soon the moves of a feature turn from a sum to a mean
 AVERAGING = ("averaged-perceptron", "pa", "dca")
 CONFIDENT = ("arow", "cw")
 
@@ -126,7 +126,7 @@ class Shards:
         if self.name == "adf":
             b, length = int(values["batch"]), ceil(n / self.rounds)
             in_a_pass = max(1, total / (values["window"] or max(100, total // 10)))
-            in_a_pass /= sqrt(len(self.problems))
+            in_a_pass /= len(self.problems)
             in_a_round = max(1, round(in_a_pass / self.rounds))
             q = ceil(ceil(length / b) / in_a_round)
             power = in_a_pass / (windows(length, b, q) * self.rounds)
@@ -166,8 +166,13 @@ class Shards:
         return outcome
 
     def _steps(self, problem: Problem, outcome: Outcome) -> Vector:
-        """Firings in a mean round times the mean step size: of ADF's rate, the first rate, or 1."""
+        """Firings in a mean round times the mean step size: of ADF's rate, the first rate, or 1.
+
+        All times the mean number of features of a token.
+        """
         steps = np.zeros(sum(problem.n_of_kind))
+        tokens = [position for sentence in problem.sentences for position in sentence]
+        per_token = sum(len(position) for position in tokens) / max(1, len(tokens))
         for sentence in problem.sentences:
             for position in sentence:
                 for predicate, _ in position:
@@ -176,7 +181,7 @@ class Shards:
                         steps[predicate] += logarithmic_mean(before, after)
                     else:
                         steps[predicate] += float(self.values.get("rate", 1.0))
-        return steps / self.rounds
+        return steps * per_token / self.rounds
 
     def run(self, number: int) -> list[Outcome]:
         """A round of all workers, which is mixed."""

@@ -8,22 +8,18 @@ nothing else, the result is the same.
 
 from __future__ import annotations
 
-import contextlib
 import zlib
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from adaptag._native import build
 from adaptag.dataset.dropout import Dropout
 from adaptag.errors import AdaptagError
-from adaptag.ray.connection import n_cpus
-from adaptag.ray.shards import ShardWorker, sum_blocks
-from adaptag.ray.tasks import LostError, explained
+from adaptag.ray.shards import sum_blocks
+from adaptag.ray.workers import DeadWorkerError
 from adaptag.training.arrays import aligned_zeros
 from adaptag.training.mixing import blocks_of, combined, new_state
-from adaptag.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -31,7 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adaptag.dataset.encoded import Examples
-    from adaptag.ray.shards import ShardData, ShardInfo
+    from adaptag.ray.shards import ShardInfo
+    from adaptag.ray.workers import Workers
     from adaptag.settings import Value
     from adaptag.training.declarations import Algorithm
     from adaptag.training.mixing import Block
@@ -40,146 +37,16 @@ if TYPE_CHECKING:
 
     Weights = NDArray[np.float32]
 
-__all__ = ["ClusterEngine", "Workers"]
+__all__ = ["ClusterEngine"]
 
 R = TypeVar("R")
 BLOCK = (1 << 18, 1 << 24)  # weights of a block that is mixed at a time, at least and at most
-MOST_DEATHS = 20  # of workers, without a finished round between them
-PATIENCE = 20  # seconds in which a worker that replaces another gets a CPU, or does without
+MOST_REPLAYS = 3  # of the same round, after the death of all workers
 ROUNDS = "rounds"  # the number of finished rounds, in a checkpoint
 
 
-class Workers:
-    """One worker for each shard, which is replaced when it dies.
-
-    Attributes:
-        handles: Ray's handles of the workers.
-        recover: A function that brings a new worker, by its number, to where the others are.
-    """
-
-    def __init__(self, ray: Any, data: Sequence[ShardData], *arguments: Any) -> None:
-        """Start the workers.
-
-        Args:
-            ray: The module, connected to a cluster.
-            data: The data of each shard.
-            *arguments: Further arguments of each worker.
-        """
-        self.ray, self._data, self._arguments = ray, data, arguments
-        self._environment = {"env_vars": {"ADAPTAG_CORE": build, "OMP_NUM_THREADS": "1"}}
-        self.recover: Callable[[int], None] = lambda _: None
-        self._deaths = 0
-        self.handles: list[Any] = []
-        for shard in range(len(data)):
-            self.handles.append(self._start(shard))
-        self.ping()
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    def _start(self, shard: int, cpus: int | None = None) -> Any:
-        """Start a worker. Where no CPU is left for it, it shares one with another worker."""
-        others = sum(1 for k in range(len(self.handles)) if k != shard)
-        if cpus is None:
-            cpus = 1 if n_cpus(self.ray) > others else 0
-        worker = self.ray.remote(
-            num_cpus=cpus,
-            max_restarts=0,
-            max_task_retries=0,
-            scheduling_strategy="SPREAD",
-            runtime_env=self._environment,
-        )(ShardWorker)
-        return worker.remote(shard, self._data[shard], *self._arguments)
-
-    def finished_a_round(self) -> None:
-        """Note that training goes on, however many workers died before."""
-        self._deaths = 0
-
-    def each(self, submit: Callable[[Any, int], Any]) -> list[Any]:
-        """Call all workers at the same time, and get the results in the order of the shards.
-
-        Args:
-            submit: A function that calls a worker, given its handle and number, and returns Ray's
-                reference.
-        """
-        references = self.submit(submit)
-        return [self._get(submit, k, references[k]) for k in range(len(self))]
-
-    def submit(self, submit: Callable[[Any, int], Any]) -> list[Any]:
-        """Call all workers at the same time: references to the results."""
-        return [submit(handle, k) for k, handle in enumerate(self.handles)]
-
-    def until_all_live(self, function: Callable[[], R]) -> R:
-        """Call a function again until no worker dies and nothing is lost meanwhile."""
-        while True:
-            try:
-                return function()
-            except (DeadWorkerError, LostError) as error:
-                if isinstance(error, LostError):
-                    self._count_loss()
-                self.ping()
-
-    def ping(self) -> None:
-        """Wait for all workers; raise where a node has another version of adaptag."""
-        self.each(lambda worker, _: worker.ping.remote(__version__))
-
-    def one(self, k: int, submit: Callable[[Any, int], Any]) -> Any:
-        """Call one worker."""
-        return self._get(submit, k, submit(self.handles[k], k))
-
-    def _get(self, submit: Callable[[Any, int], Any], k: int, reference: Any) -> Any:
-        while True:
-            try:
-                return self.get(reference)
-            except DeadWorkerError:
-                self.replace(k)
-                reference = submit(self.handles[k], k)
-
-    def get(self, reference: Any) -> Any:
-        """The value of a reference; errors of adaptag are raised as where they arose."""
-        kinds = self.ray.exceptions
-        try:
-            return self.ray.get(reference)
-        except kinds.RayActorError as error:
-            raise DeadWorkerError(str(error)) from None
-        except kinds.RayError as error:
-            known = explained(error, kinds)
-            if known is None:
-                raise
-            raise known from None
-
-    def replace(self, k: int) -> None:
-        """Start a worker in the place of one that died, and bring it to where the others are."""
-        live = False
-        while not live:
-            self._count_loss()
-            # It may live on, e.g. where another one died meanwhile, and would hold its CPU.
-            self.ray.kill(self.handles[k])
-            self.handles[k] = self._start(k)
-            started, _ = self.ray.wait([self.handles[k].ping.remote(__version__)], timeout=PATIENCE)
-            if not started:  # there may be fewer CPUs than the cluster knew
-                self.ray.kill(self.handles[k])
-                self.handles[k] = self._start(k, cpus=0)
-            with contextlib.suppress(DeadWorkerError, LostError):
-                self.recover(k)
-                live = True
-
-    def _count_loss(self) -> None:
-        self._deaths += 1
-        if self._deaths > MOST_DEATHS:
-            raise AdaptagError(
-                f"workers died {self._deaths} times in one round, perhaps for lack of memory; the "
-                "logs of the nodes say more"
-            )
-
-    def stop(self) -> None:
-        """End all workers."""
-        for handle in self.handles:
-            self.ray.kill(handle)
-
-
-class DeadWorkerError(AdaptagError):
-    """A worker died."""
+class LostStateError(AdaptagError):
+    """All workers died, and with them the mixed state."""
 
 
 @dataclass(eq=False)
@@ -278,8 +145,11 @@ class ClusterTraining:
         self.dropout = Dropout(engine.skeleton, float(parameters["dropout"]))
         self.number = 0  # the round
         self.began = False  # whether workers have run it
-        self._start: dict[str, NDArray[np.float32]] | None = None  # the state of the first round
+        # The state that rounds are computed again from where all workers died: that of the first
+        # round, or of the last checkpoint.
+        self._start: dict[str, NDArray[np.float32]] | None = None
         self._start_number = 0
+        self._replays = 0  # of the round ``number``
         self._kept: list[Any] = []  # references to the state of a single worker
         self.workers.recover = self._recover
         self.workers.each(self._prepare)
@@ -320,9 +190,7 @@ class ClusterTraining:
                     return state
             except AdaptagError:
                 continue
-        raise AdaptagError(
-            "all workers of the training died; continue from a checkpoint, or train again"
-        )
+        raise LostStateError("all workers of the training died")
 
     def _state_of(self, worker: Any) -> list[Any]:
         state = worker.state.options(num_returns=len(self.blocks)).remote(self.blocks)
@@ -337,6 +205,11 @@ class ClusterTraining:
             yield self._round()
 
     def _round(self) -> PassPart:
+        part = self._with_state(self._run_round)
+        self._replays = 0
+        return part
+
+    def _run_round(self) -> PassPart:
         number, workers = self.number, self.workers
         while self.number == number:  # again, where all workers died at its end
             part = combined(workers.each(lambda worker, _: worker.run.remote(number)))
@@ -346,6 +219,26 @@ class ClusterTraining:
             self._end_round(number)
         workers.finished_a_round()
         return part
+
+    def _with_state(self, function: Callable[[], R]) -> R:
+        """Call a function; where all workers died, compute the rounds before it again."""
+        number = self.number
+        while True:
+            try:
+                while self.number < number:
+                    self._run_round()
+                return function()
+            except LostStateError:
+                self._replays += 1
+                if self._replays > MOST_REPLAYS:
+                    raise AdaptagError(
+                        f"all workers of the training died {self._replays} times in round "
+                        f"{number + 1}, perhaps for lack of memory; the logs of the nodes say more"
+                    ) from None
+                self.number, self.began = self._start_number, False
+                self._kept = []
+                for k in range(len(self.workers)):
+                    self.workers.replace(k)
 
     def _mix_all(self) -> None:
         """Mix all blocks, and hand them to all workers."""
@@ -396,6 +289,9 @@ class ClusterTraining:
 
     def current_weights(self) -> Weights:
         """The weights as a model needs them."""
+        return self._with_state(self._collect_weights)
+
+    def _collect_weights(self) -> Weights:
         out = aligned_zeros(self.engine.skeleton.layout.n_weights)
         for block in self.blocks:
             out[slice(*block.weights)] = self.workers.one(
@@ -405,13 +301,17 @@ class ClusterTraining:
         return self.dropout.scale(out)
 
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that is needed to continue training, by name."""
+        """All that is needed to continue training, by name; kept for the death of all workers."""
+        self._start, self._start_number = self._with_state(self._collect_state), self.number
+        return {**self._start, ROUNDS: np.array([self.number], np.int64)}
+
+    def _collect_state(self) -> dict[str, NDArray[np.float32]]:
         state = new_state(self.engine.skeleton.layout, self.algorithm)
         for block in self.blocks:
             part = self.workers.one(0, lambda worker, _: worker.state.remote([block]))  # noqa: B023
             for name, array in part.items():
                 block.of(name, state[name])[:] = array
-        return {**state, ROUNDS: np.array([self.number], np.int64)}
+        return state
 
     def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Continue from the ``arrays`` of another training with the same parameters and size."""

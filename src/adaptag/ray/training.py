@@ -23,10 +23,11 @@ from adaptag.features.index import Encoded
 from adaptag.features.merging import merge_range, merged_index
 from adaptag.features.settings import FeatureSettings
 from adaptag.ray.connection import connect, n_cpus
-from adaptag.ray.engine import ClusterEngine, Workers
+from adaptag.ray.engine import ClusterEngine
 from adaptag.ray.filesystems import find_inputs
 from adaptag.ray.inputs import split_files
 from adaptag.ray.shards import ShardData
+from adaptag.ray.workers import Workers
 from adaptag.settings import AUTO, split_options, with_options
 from adaptag.training.checkpoint import check_checkpoint, continued
 from adaptag.training.job import TrainingJob

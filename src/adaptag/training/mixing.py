@@ -5,18 +5,21 @@ Then the weights are mixed. A row of weights, which moved by d_k in worker k, mo
 
     d = f Σ_k d_k,    f = log(1 + c Σ_k s_k) / Σ_k log(1 + c s_k)
 
-where s_k is the sum of the step sizes of its updates. Where few updates of a rare feature were
-made, f is nearly 1 and the moves add up, as if one worker had made all of them; a feature that one
-worker alone has seen is never diluted. Where each worker moved a weight to what is best for its
-shard, f is nearly 1 / K and the moves are averaged.
+where s_k is the sum of the step sizes of its updates, times the mean number of features of a token,
+as these move its scores together. Where few updates of a rare feature were made, f is nearly 1 and
+the moves add up, as if one worker had made all of them; a feature that one worker alone has seen is
+never diluted. Where each worker moved a weight to what is best for its shard, f is nearly 1 / K and
+the moves are averaged.
 
-ADF's rates fall in each worker with the windows of its shard, as many in a pass as for the whole
-data, and are averaged: the decay of a window is linear in the frequency, so their mean is that of
-all sentences. As K workers learn less from a pass than one worker would, there are √K times fewer
-windows in it. Algorithms that average give the mean over rounds of what each round averages, whose
-distance from the weights before the round is mixed as that of the weights. All that a round needs
-is mixed: workers keep nothing for the next one, and what a worker does depends on its shard, the
-mixed state, and the number of the round alone.
+ADF's rates fall in each worker with the windows of its shard, and are averaged: the decay of a
+window is linear in the frequency, so their mean is that of all sentences. As K workers learn less
+from a pass than one worker would, a window has as many sentences in each of them as it has on one
+machine: there are K times fewer in a pass.
+
+Algorithms that average give the mean over rounds of what each round averages, whose distance from
+the weights before the round is mixed as that of the weights. All that a round needs is mixed:
+workers keep nothing for the next one, and what a worker does depends on its shard, the mixed state,
+and the number of the round alone.
 """
 
 from __future__ import annotations
@@ -60,7 +63,7 @@ __all__ = [
     "rounds_for",
 ]
 
-SATURATION = np.float32(3)  # c: how soon the moves of a feature turn from a sum to a mean
+SATURATION = np.float32(0.25)  # c: how soon the moves of a feature turn from a sum to a mean
 FEWEST_IN_WINDOW = 100  # sentences in a window of ADF, as in adf_windows.hpp
 WINDOWS = 10  # of ADF in a pass, unless the window is given
 FEW = 2  # shards, for which one round in a pass is enough
@@ -235,11 +238,11 @@ class ShardTraining:
     def _windows(self, values: Mapping[str, Value], n: int, shards: int) -> dict[str, Value]:
         """ADF's windows: whole ones in a round, with decays that come to the same in a pass.
 
-        K workers learn less from a pass than one does, so that rates must fall more slowly: there
-        are √K times fewer windows in a pass.
+        K workers learn less from a pass than one does, so that rates must fall more slowly: a
+        window has as many sentences of each worker as it has on one machine.
         """
         q = float(values["window"]) or max(FEWEST_IN_WINDOW, n // WINDOWS)
-        in_a_pass = max(1.0, n / q) / math.sqrt(shards)
+        in_a_pass = max(1.0, n / q) / shards
         in_a_round = max(1, round(in_a_pass / self.rounds_per_pass))
         b = int(values["batch"])
         updates = -(-len(self.sentences) // (self.rounds_per_pass * b))
@@ -331,11 +334,13 @@ class ShardTraining:
         return np.maximum(closed, LOWEST).astype(np.float32)
 
     def _count(self) -> Floats:
-        """How often each predicate fires in a round, on average."""
+        """How often each predicate fires in a round, times the features of a token; on average."""
         counts = np.bincount(self.examples.encoded.predicates, minlength=self.layout.n_predicates)
         if self.examples.always is not None:
             counts[self.examples.always] += self.examples.n_tokens
-        return (counts / self.rounds_per_pass).astype(np.float32)
+        per_token = counts.sum() / max(1, self.examples.n_tokens)
+        firings: Floats = (counts * (per_token / self.rounds_per_pass)).astype(np.float32)
+        return firings
 
     def change(self, block: Block) -> Arrays:
         """What the worker hands in for a block after a round."""
