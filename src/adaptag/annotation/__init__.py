@@ -1,0 +1,1 @@
+"""Labelling with a model that learns from every answer."""
