@@ -1,0 +1,1 @@
+"""What the pages and services of adaptag share: guards, running, page files."""

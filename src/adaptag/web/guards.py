@@ -1,0 +1,297 @@
+"""The guard of a service: an ASGI middleware that refuses what must not reach it.
+
+It checks host, origin and token, reads the body within limits of size and time, limits how many
+requests run at once and for how long, and answers errors as JSON, ``{"error": …}``.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from adaptag.errors import AdaptagError
+from adaptag.web.access import COOKIE, Access, same, split_token
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+__all__ = ["SECURITY_HEADERS", "Guard", "Limits", "RequestError", "json_bytes", "send_json"]
+
+logger = logging.getLogger("adaptag.web")
+
+CONTENT_POLICY = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'self'"
+SECURITY_HEADERS = (
+    (b"content-security-policy", CONTENT_POLICY.encode()),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """The limits of a service.
+
+    Attributes:
+        size: The largest body of a request, in bytes.
+        timeout: The time that a request may take to arrive, and then to be answered, in seconds.
+        requests: How many requests may run at once.
+        connections: How many connections may be open at once.
+    """
+
+    size: int = 1 << 20
+    timeout: float = 30.0
+    requests: int = 1024
+    connections: int = 1024
+
+
+class RequestError(AdaptagError):
+    """A request that cannot be answered.
+
+    Attributes:
+        status: The HTTP status of the answer.
+        headers: Further headers of the answer.
+    """
+
+    def __init__(
+        self, message: str, status: int = 400, headers: Mapping[str, str] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = dict(headers or {})
+
+
+class Guard:
+    """Lets through what is allowed; see the module.
+
+    Args:
+        app: The service.
+        access: Who may use it.
+        limits: Its limits.
+    """
+
+    def __init__(
+        self, app: ASGIApp, access: Access | None = None, limits: Limits | None = None
+    ) -> None:
+        self.app = app
+        self.access = access or Access()
+        self.limits = limits or Limits()
+        self.n_running = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or have it answered."""
+        if scope["type"] != "http":
+            if scope["type"] == "lifespan":
+                await self.app(scope, receive, send)
+            else:  # a WebSocket
+                await send({"type": "websocket.close", "code": 1008})
+            return
+        response = _Response(send)
+        scope.setdefault("app", self.app)  # so that a router raises errors, which are handled here
+        try:
+            headers: dict[bytes, bytes] = dict(scope["headers"])
+            if await self._refuse(scope, headers, response):
+                return
+            if self.n_running >= self.limits.requests:
+                raise RequestError("too many requests at once", 503, {"Retry-After": "1"})
+            self.n_running += 1
+            try:
+                body = await self._read(headers, receive)
+                if body is not None:
+                    await self._run(scope, _Body(body, receive), response)
+            finally:
+                self.n_running -= 1
+        except RequestError as error:
+            await response.send_error(error.status, str(error), error.headers)
+        except AdaptagError as error:
+            await response.send_error(400, str(error))
+        except Exception as error:
+            status = getattr(error, "status_code", None)  # of Starlette's own errors
+            if status is not None:
+                await response.send_error(status, _sentence(error, scope), error.headers)  # type: ignore[attr-defined]
+                return
+            logger.exception("%s %s failed", scope["method"], scope["path"])
+            await response.send_error(500, "an error of the server; its log says more")
+
+    async def _refuse(self, scope: Scope, headers: dict[bytes, bytes], response: _Response) -> bool:
+        """Refuse who may not use the service; return whether the request is answered with that."""
+        access, method = self.access, scope["method"]
+        if error := access.host_error(headers):
+            raise RequestError(error, 421, {"Connection": "close"})
+        if error := access.origin_error(headers, method):
+            raise RequestError(error, 403, {"Connection": "close"})
+        if access.token is None:
+            return False
+        token = None
+        if b"token=" in scope["query_string"]:
+            token, query = split_token(scope["query_string"])
+        if token is not None and method == "GET" and same(token.encode(), access.token.encode()):
+            await response.redirect(
+                scope["path"] + ("?" + query if query else ""),
+                f"{COOKIE}={access.cookie}; HttpOnly; SameSite=Strict; Path=/",
+            )
+            return True
+        if not access.accepts(headers):
+            message = "a token is required: send the header 'Authorization: Bearer TOKEN'"
+            raise RequestError(message, 401, {"WWW-Authenticate": "Bearer", "Connection": "close"})
+        return False
+
+    async def _read(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
+        """Read the body of a request within the limits; None if the client has gone."""
+        length = headers.get(b"content-length", b"0")
+        if not length.isdigit():
+            raise RequestError("the header Content-Length is not a number")
+        if int(length) > self.limits.size:
+            raise self._too_large()
+        message = None
+        if length != b"0" or b"transfer-encoding" in headers:
+            with _TimeLimit(self.limits.timeout) as limit:
+                message = await self._read_message(receive)
+            if limit.exceeded:
+                text = f"the request did not arrive within {self.limits.timeout:g} s"
+                raise RequestError(text, 408, {"Connection": "close"})
+            return message
+        return b""
+
+    async def _read_message(self, receive: Receive) -> bytes | None:
+        parts, size, more = [], 0, True
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                return None
+            part = message.get("body", b"")
+            size += len(part)
+            if size > self.limits.size:
+                raise self._too_large()
+            parts.append(part)
+            more = message.get("more_body", False)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def _too_large(self) -> RequestError:
+        text = f"the request is too large; allowed: {self.limits.size:,} bytes"
+        return RequestError(text, 413, {"Connection": "close"})
+
+    async def _run(self, scope: Scope, receive: Receive, response: _Response) -> None:
+        """Have the request answered; the time limit counts until the answer begins."""
+        with _TimeLimit(self.limits.timeout) as limit:
+            response.on_start = limit.cancel
+            await self.app(scope, receive, response)
+        if limit.exceeded:
+            text = f"no answer within {self.limits.timeout:g} s"
+            raise RequestError(text, 503, {"Retry-After": "1"})
+
+
+class _TimeLimit:
+    """Cancels the running task after some seconds, and catches that at the end of the block.
+
+    This costs less than ``asyncio.wait_for``, which starts a task.
+    """
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.exceeded = False
+
+    def __enter__(self) -> _TimeLimit:
+        task = asyncio.current_task()
+        assert task is not None
+        self._task = task
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self.seconds, self._on_time)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
+        self._timer.cancel()
+        if not self.exceeded:
+            return False
+        if hasattr(self._task, "uncancel"):  # from Python 3.11 on
+            self._task.uncancel()
+        return kind is asyncio.CancelledError
+
+    def cancel(self) -> None:
+        self._timer.cancel()
+
+    def _on_time(self) -> None:
+        self.exceeded = True
+        self._task.cancel()
+
+
+class _Body:
+    """Gives a body that was read to the service, then what follows it."""
+
+    def __init__(self, body: bytes, receive: Receive) -> None:
+        self._body: bytes | None = body
+        self._receive = receive
+
+    async def __call__(self) -> Message:
+        if self._body is None:
+            return await self._receive()
+        body, self._body = self._body, None
+        return {"type": "http.request", "body": body, "more_body": False}
+
+
+class _Response:
+    """Sends an answer, adds the headers that all answers have, and knows whether it has begun."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self.started = False
+        self.on_start: Any = None
+
+    async def __call__(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self.started = True
+            if self.on_start is not None:
+                self.on_start()
+            message = {**message, "headers": [*message.get("headers", ()), *SECURITY_HEADERS]}
+        await self._send(message)
+
+    async def send_error(
+        self, status: int, text: str, headers: Mapping[str, str] | None = None
+    ) -> None:
+        if self.started:  # nothing can be said any more; the server closes the connection
+            return
+        await send_json(self, {"error": text}, status, headers)
+
+    async def redirect(self, location: str, cookie: str) -> None:
+        path = "/" + location.lstrip("/\\")  # never another host
+        headers = [(b"location", path.encode()), (b"set-cookie", cookie.encode())]
+        await self({"type": "http.response.start", "status": 303, "headers": headers})
+        await self({"type": "http.response.body", "body": b""})
+
+
+def _sentence(error: Exception, scope: Scope) -> str:
+    """What Starlette's error means."""
+    allowed = (getattr(error, "headers", None) or {}).get("Allow")
+    if allowed:
+        return f"{scope['path']} does not take {scope['method']}; allowed: {allowed}"
+    if getattr(error, "status_code", None) == 404:
+        return f"there is no {scope['path']} here"
+    return str(getattr(error, "detail", error))
+
+
+def json_bytes(value: Any) -> bytes:
+    """A value as JSON, as short as possible."""
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return text.encode("utf-8", "surrogatepass" if text.isascii() else "backslashreplace")
+
+
+async def send_json(
+    send: Send, value: Any, status: int = 200, headers: Mapping[str, str] | None = None
+) -> None:
+    """Answer with JSON."""
+    body = json_bytes(value)
+    pairs = [
+        (b"content-type", b"application/json"),
+        (b"content-length", str(len(body)).encode()),
+        *(
+            (name.lower().encode(), text.encode("latin-1"))
+            for name, text in (headers or {}).items()
+        ),
+    ]
+    await send({"type": "http.response.start", "status": status, "headers": pairs})
+    await send({"type": "http.response.body", "body": body})
