@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import TYPE_CHECKING
 
 from adaptag.corpus.chunks import ChunkScheme
 from adaptag.corpus.label_files import convert_sequences
 from adaptag.errors import ParameterError, described
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 __all__ = [
     "KINDS",
@@ -26,7 +29,7 @@ __all__ = [
 SPANS, TAGS = "spans", "tags"
 KINDS = (SPANS, TAGS)
 COLOURS = 12  # of the palette in static/annotation.css
-KEYS = "123456789" "abcdefghijklmnopqrtvwyz"  # s, u and x are commands of the page
+KEYS = "123456789abcdefghijklmnopqrtvwyz"  # s, u and x are commands of the page
 LONGEST_NAME = 60
 NAME = re.compile(r"[^\s\x00-\x1f,]+( [^\s\x00-\x1f,]+)*")
 
@@ -83,7 +86,7 @@ def check_labels(
     if len(labels) != n_tokens:
         raise ParameterError(f"{len(labels)} labels for {n_tokens} tokens")
     allowed = {None, *token_labels(names, kind)}
-    before: str | None = "O"
+    before = "O"
     for number, label in enumerate(labels, 1):
         if not isinstance(label, (str, type(None))) or label not in allowed:
             raise ParameterError(
@@ -91,12 +94,12 @@ def check_labels(
                 f"{', '.join(token_labels(names, kind))}, or null"
             )
         inside = kind == SPANS and label is not None and label.startswith("I-")
-        if inside and before is not None and (before == "O" or before[2:] != label[2:]):
+        if inside and before and (before == "O" or before[2:] != label[2:]):
             raise ParameterError(
                 f"token {number}: {label} does not continue a span; allowed after "
                 f"{before}: B-{label[2:]}"
             )
-        before = label
+        before = label or ""
     return tuple(labels)
 
 

@@ -144,7 +144,11 @@ class Session:
                 break  # it is another annotator's to answer
             self._queue.popleft()
         return next(
-            (n for n in (*self._queue, *range(len(self._sentences))) if self._is_open(n, annotator)),
+            (
+                n
+                for n in (*self._queue, *range(len(self._sentences)))
+                if self._is_open(n, annotator)
+            ),
             None,
         )
 

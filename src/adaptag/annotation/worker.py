@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from adaptag.errors import AdaptagError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["Worker"]
 

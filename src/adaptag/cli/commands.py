@@ -18,6 +18,7 @@ COMMANDS = {
     ("evaluate",): "evaluate.evaluate",
     ("compare",): "compare.compare",
     ("learn",): "learn.learn",
+    ("annotate",): "annotate.annotate",
     ("inspect",): "inspect.inspect",
     ("calibrate",): "calibrate.calibrate",
     ("compact",): "compact.compact",

@@ -1,0 +1,233 @@
+"""Reads files into a project: text, column files, and JSON lines with spans."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import unicodedata
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any
+
+from adaptag.annotation.labels import SPANS, check_name, types_of
+from adaptag.annotation.store import ImportedText
+from adaptag.annotation.tokenizing import tokenize
+from adaptag.corpus.columns import ColumnCorpus
+from adaptag.errors import CorpusError, ParameterError, described, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["IMPORT_FORMATS", "Imported", "read_texts"]
+
+AUTO, TEXT, COLUMNS, JSONL = "auto", "text", "columns", "jsonl"
+IMPORT_FORMATS = (AUTO, TEXT, COLUMNS, JSONL)
+ENDINGS = {
+    ".jsonl": JSONL,
+    ".ndjson": JSONL,
+    ".json": JSONL,
+    ".conll": COLUMNS,
+    ".tsv": COLUMNS,
+    ".bio": COLUMNS,
+    ".iob": COLUMNS,
+    ".iob2": COLUMNS,
+    ".md": TEXT,
+}
+SAMPLE = 200  # lines that the format is guessed from
+
+
+@dataclass(frozen=True)
+class Imported:
+    """What a file holds.
+
+    Attributes:
+        texts: The texts.
+        labels: The names of the labels that occur.
+        kind: What labels are given to; None where the file has no labels.
+        cut: Spans that begin or end inside a token, which is left without a label.
+    """
+
+    texts: list[ImportedText]
+    labels: list[str]
+    kind: str | None
+    cut: int = 0
+
+    @property
+    def n_labelled(self) -> int:
+        """The number of sentences with labels."""
+        return sum(labels is not None for text in self.texts for labels in text.labels)
+
+
+def read_texts(data: bytes, name: str, format: str = AUTO) -> Imported:  # noqa: A002
+    """Read a file.
+
+    Args:
+        data: The file.
+        name: Its name, for messages; its ending can say the format.
+        format: ``text`` (each line is a text), ``columns`` (a token per line, its label last, if
+            there are two columns or more), ``jsonl`` (objects with ``text`` and ``spans``), or
+            ``auto``.
+    """
+    if format not in IMPORT_FORMATS:
+        raise ParameterError(unknown("format", format, IMPORT_FORMATS))
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise CorpusError(f"{name}:{line}: not UTF-8: byte {data[error.start]:#04x}") from None
+    if format == AUTO:
+        format = ENDINGS.get(PurePath(name).suffix.lower()) or _guess(text)  # noqa: A001
+    read = {TEXT: _read_lines, COLUMNS: _read_columns, JSONL: _read_spans}[format]
+    found = read(text, name)
+    if not found.texts:
+        raise CorpusError(f"{name}:1: no sentence found; the file is empty")
+    return found
+
+
+def _guess(text: str) -> str:
+    """The format of a file by its first lines.
+
+    Lines of a column file are short and have the same number of columns; sentences end with blank
+    lines.
+    """
+    lines = text.splitlines()[:SAMPLE]
+    filled = [line for line in lines if line.strip()]
+    if filled and filled[0].lstrip().startswith('{"'):
+        return JSONL
+    separator = "\t" if filled and "\t" in filled[0] else None
+    widths = {len(line.split(separator)) for line in filled}
+    has_blank_lines = len(filled) < len(lines)
+    same = len(widths) == 1
+    return COLUMNS if same and (separator or (has_blank_lines and max(widths) < 8)) else TEXT
+
+
+def _read_lines(text: str, name: str) -> Imported:  # noqa: ARG001
+    """Each line is a text."""
+    texts = []
+    for line in text.splitlines():
+        sentences = tokenize(line)
+        if sentences:
+            texts.append(ImportedText(line, sentences, [None] * len(sentences)))
+    return Imported(texts, [], None)
+
+
+def _read_columns(text: str, name: str) -> Imported:
+    """The token in the first column, the label in the last of two or more."""
+    corpus = ColumnCorpus.from_bytes(text.encode(), name)
+    data, cells = corpus.text.tobytes(), corpus.cells.tolist()
+    words = [data[row[0][0] : row[0][1]].decode() for row in cells]
+    last = [data[row[-1][0] : row[-1][1]].decode() for row in cells]
+    bounds = list(itertools.pairwise(corpus.sentences.tolist()))
+    labels: Sequence[Sequence[str | None] | None] = [None] * len(bounds)
+    names: list[str] = []
+    kind = None
+    if corpus.n_columns > 1:
+        labels, names, kind = types_of([last[a:b] for a, b in bounds])
+        for label in names:
+            if not label:
+                raise CorpusError(f"{name}: labels without a type; expected such as B-PER, I-PER")
+            check_name(label, kind)
+    texts = []
+    for (a, b), given in zip(bounds, labels, strict=True):
+        joined, tokens = _join(words[a:b])
+        texts.append(ImportedText(joined, [tokens], [None if given is None else list(given)]))
+    return Imported(texts, names, kind)
+
+
+def _join(words: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
+    """A text of tokens, with blanks between them but not between Chinese characters."""
+    text, tokens = "", []
+    for word in words:
+        if text and not (_is_wide(text[-1]) and _is_wide(word[0])):
+            text += " "
+        tokens.append((len(text), len(text) + len(word)))
+        text += word
+    return text, tokens
+
+
+def _is_wide(character: str) -> bool:
+    """Whether a character is of a script that is written without blanks."""
+    return unicodedata.east_asian_width(character) in "WF" and not "가" <= character <= "힣"
+
+
+def _read_spans(text: str, name: str) -> Imported:
+    """JSON lines of ``{"text": …, "spans": [[start, end, label], …]}``; spans may be missing."""
+    texts: list[ImportedText] = []
+    names: dict[str, None] = {}
+    labelled, cut = False, 0
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        place = f"{name}:{number}"
+        item = _object(line, place)
+        sentences = tokenize(item["text"])
+        if not sentences:
+            continue
+        spans = item.get("spans")
+        labels: list[list[str | None] | None] = [None] * len(sentences)
+        if spans is not None:
+            labelled = True
+            triples = _triples(spans, item["text"], place)
+            names |= dict.fromkeys(label for _, _, label in triples)
+            labels, missed = _labels_of(triples, sentences)
+            cut += missed
+        texts.append(ImportedText(item["text"], sentences, labels))
+    return Imported(texts, list(names), SPANS if labelled else None, cut)
+
+
+def _object(line: str, place: str) -> dict[str, Any]:
+    try:
+        item = json.loads(line)
+    except ValueError as error:
+        raise CorpusError(f"{place}: not JSON: {error}") from None
+    if not isinstance(item, dict) or not isinstance(item.get("text"), str):
+        raise CorpusError(f'{place}: {described(item)}; expected {{"text": …, "spans": […]}}')
+    return item
+
+
+def _triples(spans: Any, text: str, place: str) -> list[tuple[int, int, str]]:
+    """Check the spans of a text, and put them into its order."""
+    if not isinstance(spans, list):
+        raise CorpusError(f"{place}: spans is {described(spans)}; expected a list")
+    found = []
+    for span in spans:
+        if isinstance(span, dict):
+            span = [span.get("start"), span.get("end"), span.get("label")]
+        start, end, label = span if isinstance(span, list) and len(span) == 3 else (None,) * 3
+        if (
+            type(start) is not int
+            or type(end) is not int
+            or not 0 <= start < end <= len(text)
+            or not isinstance(label, str)
+        ):
+            raise CorpusError(
+                f"{place}: a span is {described(span)}; expected [start, end, label] within the "
+                f"{len(text)} characters of the text"
+            )
+        found.append((start, end, check_name(label, SPANS)))
+    found.sort()
+    for (_, end, label), (start, _, other) in itertools.pairwise(found):
+        if start < end:
+            raise CorpusError(f"{place}: the spans {label} and {other} overlap at {start}")
+    return found
+
+
+def _labels_of(
+    spans: Sequence[tuple[int, int, str]], sentences: Sequence[Sequence[tuple[int, int]]]
+) -> tuple[list[list[str | None] | None], int]:
+    """The labels of tokens: None where a span begins or ends inside one; and how many spans do."""
+    result: list[list[str | None] | None] = []
+    cut = 0
+    for tokens in sentences:
+        labels: list[str | None] = ["O"] * len(tokens)
+        for start, end, label in spans:
+            inside = [n for n, (a, b) in enumerate(tokens) if a < end and b > start]
+            if not inside:
+                continue
+            fits = tokens[inside[0]][0] >= start and tokens[inside[-1]][1] <= end
+            cut += not fits
+            for n in inside:
+                prefix = "B" if n == inside[0] else "I"
+                labels[n] = f"{prefix}-{label}" if fits else None
+        result.append(labels)
+    return result, cut
