@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from adaptag.classification.documents import DocumentClassifier as DocumentClassifier
     from adaptag.corpus.columns import ColumnFormat as ColumnFormat
     from adaptag.dataset.encoded import Dataset as Dataset
+    from adaptag.decoding.decoder import Segment as Segment
     from adaptag.decoding.model import Model as Model
-    from adaptag.decoding.model import Segment as Segment
     from adaptag.errors import AdaptagError as AdaptagError
     from adaptag.estimators import metrics as metrics
     from adaptag.estimators.crf import CRF as CRF
@@ -50,7 +50,7 @@ _PLACES = {
     "Evaluation": "adaptag.evaluation",
     "MaxEntClassifier": "adaptag.estimators.maxent",
     "Model": "adaptag.decoding.model",
-    "Segment": "adaptag.decoding.model",
+    "Segment": "adaptag.decoding.decoder",
     "Segmenter": "adaptag.segmentation.segmenter",
     "StreamTrainer": "adaptag.streams.trainer",
     "Template": "adaptag.features.template",

@@ -10,7 +10,7 @@ import pytest
 from adaptag.corpus.data import corpus_of
 from adaptag.corpus.ingredients import ingredients
 from adaptag.dataset.encoded import Dataset
-from adaptag.decoding.model import TagScorer
+from adaptag.decoding.scorer import TagScorer
 from adaptag.decoding.tagging_job import encode_dev, tagging_job
 from adaptag.errors import ParameterError
 from adaptag.training.algorithms import DATA_PARAMETERS, algorithm

@@ -13,7 +13,7 @@ from adaptag.corpus.label_windows import LabelWindows
 from adaptag.corpus.settings import AS_IS
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.label_plan import BEST, LabelPlan, convertible_scheme
-from adaptag.decoding.model import Model, TagScorer
+from adaptag.decoding.scorer import TagScorer
 from adaptag.errors import ParameterError
 from adaptag.model.remapping import remap_weights
 from adaptag.settings import AUTO
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adaptag.corpus.columns import ColumnFormat
+    from adaptag.decoding.model import Model
     from adaptag.features.index import FeatureIndex
     from adaptag.training.callbacks import Callback
     from adaptag.training.settings import TaggingSettings

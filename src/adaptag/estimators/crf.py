@@ -45,7 +45,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from adaptag.corpus.data import Corpus
-    from adaptag.decoding.model import Model, Segment
+    from adaptag.decoding.decoder import Segment
+    from adaptag.decoding.model import Model
 
     Sequences = Sequence[Sequence[Any]]
     Labels = Sequence[Sequence[str | None]]

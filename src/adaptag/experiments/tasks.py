@@ -22,7 +22,7 @@ from adaptag.corpus.data import corpus_of
 from adaptag.corpus.documents import Documents
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.dataset.encoded import Dataset
-from adaptag.decoding.model import TagScorer
+from adaptag.decoding.scorer import TagScorer
 from adaptag.decoding.tagging_job import tagging_job
 from adaptag.errors import ParameterError, unknown
 from adaptag.evaluation import metric_of

@@ -17,7 +17,7 @@ from adaptag.corpus.data import as_list
 from adaptag.dataset.encoded import Examples
 from adaptag.dataset.shards import merge_summaries
 from adaptag.decoding.label_plan import LabelPlan
-from adaptag.decoding.model import TagScorer
+from adaptag.decoding.scorer import TagScorer
 from adaptag.decoding.tagging_job import encode_dev
 from adaptag.errors import ParameterError
 from adaptag.features.index import Encoded
