@@ -25,6 +25,9 @@ if TYPE_CHECKING:
     from adaptag.api import train as train
     from adaptag.classification.documents import DocumentClassifier as DocumentClassifier
     from adaptag.corpus.columns import ColumnFormat as ColumnFormat
+    from adaptag.corpus.pictures import render as render
+    from adaptag.corpus.spans import Span as Span
+    from adaptag.corpus.spans import TaggedText as TaggedText
     from adaptag.dataset.encoded import Dataset as Dataset
     from adaptag.decoding.decoder import Segment as Segment
     from adaptag.decoding.model import Model as Model
@@ -52,7 +55,9 @@ _PLACES = {
     "Model": "adaptag.decoding.model",
     "Segment": "adaptag.decoding.decoder",
     "Segmenter": "adaptag.segmentation.segmenter",
+    "Span": "adaptag.corpus.spans",
     "StreamTrainer": "adaptag.streams.trainer",
+    "TaggedText": "adaptag.corpus.spans",
     "Template": "adaptag.features.template",
     "algorithms": "adaptag.training.algorithms",
     "convert_labels": "adaptag.api",
@@ -62,6 +67,7 @@ _PLACES = {
     "load": "adaptag.loading",
     "metrics": "adaptag.estimators",
     "read": "adaptag.api",
+    "render": "adaptag.corpus.pictures",
     "train": "adaptag.api",
 }
 

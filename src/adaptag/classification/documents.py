@@ -18,6 +18,8 @@ from adaptag.evaluation.calibration import BINS, Calibration
 from adaptag.evaluation.classification import ClassificationScore, evaluate_classes
 from adaptag.features.settings import FeatureSettings
 from adaptag.features.template import Template
+from adaptag.model.summary import model_facts, trained_briefly
+from adaptag.rendering.tables import Shown, facts_table
 from adaptag.settings import AUTO, split_options, with_options
 from adaptag.storage.stored import Stored
 from adaptag.training.job import TrainingJob
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DocumentClassifier", "classification_job"]
 
+USE = "classifier.predict(texts), classifier.evaluate(data), classifier.save(path)"
 SECTION = "documents"  # of the configuration
 TEMPLATE = Template("U:intercept", attributes=True, name="documents")  # it fires always
 # The length of documents: a step of a rate r moves the score of a document by up to r · LENGTH², so
@@ -82,8 +85,8 @@ def _squared_lengths(corpus: AttributeCorpus) -> NDArray[np.float64]:
     return squares
 
 
-@dataclass(frozen=True, eq=False)
-class DocumentClassifier(Stored):
+@dataclass(frozen=True, eq=False, repr=False)
+class DocumentClassifier(Shown, Stored):
     """A model of documents, with what it must know to read more of them.
 
     Attributes:
@@ -97,6 +100,15 @@ class DocumentClassifier(Stored):
     model: Model
     format: DocumentFormat
     scaling: Scaling
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.model.labels)} classes, {self.model.index.n_predicates:,} features"
+        return f"<DocumentClassifier of {sizes}{trained_briefly(self.model.provenance)}>"
+
+    def _shown(self) -> list[Any]:
+        kind = f"{'compact ' * self.is_compact}classifier"
+        own = {"format": self.format.format, "normalise": self.scaling.normalise}
+        return [facts_table(model_facts(self.model, kind, item="documents", own=own, use=USE))]
 
     @classmethod
     def of(cls, model: Model, name: str = "the model") -> DocumentClassifier:

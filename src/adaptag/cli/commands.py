@@ -15,6 +15,7 @@ COMMANDS = {
     ("train",): "train.train",
     ("tune",): "tune.tune",
     ("tag",): "tag.tag",
+    ("render",): "render.render",
     ("evaluate",): "evaluate.evaluate",
     ("compare",): "compare.compare",
     ("learn",): "learn.learn",

@@ -22,13 +22,10 @@ from adaptag.experiments.declarations import CLASSIFICATION, SEGMENTATION, TAGGI
 from adaptag.training.algorithms import algorithms as all_algorithms
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
-
-    from adaptag.experiments.results import Comparison, Table
+    from adaptag.experiments.results import Comparison
 
 __all__ = ["compare", "compare_classifiers", "compare_segmenters"]
 
-NARROW = (0, 1, 2, 6, 7)  # columns of the results to show on a narrow terminal
 WIDE = 140  # characters: the width of all columns
 FILES = ("report.html", "report.md", "report.json")
 
@@ -151,10 +148,8 @@ def _run(
             _write(result, output, _command())
     if result.entries:
         console = Console()
-        table = result.table() if console.width >= WIDE else result.table().select(NARROW)
-        console.print(_rich(table, f"{result.metric} on {result.test.name}"))
-        if result.significance:
-            console.print(_rich(result.significance_table(), "Significance"))
+        for table in result.rich_tables(wide=console.width >= WIDE):
+            console.print(table)
         say(f"report: {output / FILES[0]}")
     if interrupts.requested or result.unfinished:
         finished = ", ".join(entry.name for entry in result.entries)
@@ -241,18 +236,3 @@ def _command() -> str:
     from adaptag.storage.files import shown
 
     return shown(shlex.join(["adaptag", *sys.argv[1:]]))
-
-
-def _rich(table: "Table", title: str) -> "RichTable":
-    """A table for the terminal; the best values are bold."""
-    from rich import box
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    result = RichTable(title=Text(title), title_justify="left", box=box.HORIZONTALS)
-    for column, head in enumerate(table.head):
-        result.add_column(head, justify="right" if column else "left", no_wrap=not column)
-    for r, row in enumerate(table.rows):
-        cells = [Text(cell, "bold" if (r, c) in table.best else "") for c, cell in enumerate(row)]
-        result.add_row(*cells)
-    return result

@@ -9,13 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 from adaptag.cli.arguments import option
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
+    from adaptag.corpus.spans import TaggedText
     from adaptag.decoding.model import Model
 
 __all__ = ["demo"]
-
-COLOURS = ["cyan", "magenta", "green", "yellow", "blue", "red", "bright_cyan", "bright_magenta"]
 
 
 def demo(
@@ -29,6 +26,7 @@ def demo(
 
     from adaptag import api
     from adaptag.cli.progress import progress_callback
+    from adaptag.cli.show import show_texts
     from adaptag.corpus.ingredients import UNSEEN_LINES, ingredients, tokenize
     from adaptag.evaluation.table import table
 
@@ -50,26 +48,13 @@ def demo(
     tagged = trained.tag_all([sentence.tokens for sentence in splits.test])
     console.print(table(api.evaluate([s.labels for s in splits.test], tagged)))
     console.print("\n[bold]Lines that it has never seen[/], with the probability of each part:\n")
-    colours = {t: COLOURS[i % len(COLOURS)] for i, t in enumerate(trained.scheme.types)}
-    for line in UNSEEN_LINES:
-        console.print("  ", _coloured(trained, tokenize(line), colours), sep="")
+    show_texts([_tagged(trained, tokenize(line)) for line in UNSEEN_LINES], trained.scheme.types)
     trained.save(model)
     console.print(f"\nSaved to [bold]{model}[/]. Next: [bold]adaptag inspect {model}[/]")
 
 
-def _coloured(model: Model, tokens: list[str], colours: dict[str, str]) -> Text:
-    from rich.text import Text
+def _tagged(model: Model, tokens: list[str]) -> TaggedText:
+    from adaptag.corpus.tagged_texts import token_text
 
-    text = Text()
-    end = 0
-    for segment in model.segments(tokens):
-        text.append(" ".join([*tokens[end : segment.first], ""]))
-        words = " ".join(tokens[segment.first : segment.last + 1])
-        text.append(words, style=f"bold {colours[segment.type]}")
-        text.append(
-            f" {segment.type} {segment.probability:.0%}", style=f"dim {colours[segment.type]}"
-        )
-        text.append("  ")
-        end = segment.last + 1
-    text.append(" ".join(tokens[end:]))
-    return text
+    segments = model.segments(tokens)
+    return token_text(tokens, [(s.first, s.last, s.type, s.probability) for s in segments])

@@ -23,6 +23,7 @@ from adaptag.cli.options import (
     ThreadsOption,
 )
 from adaptag.cli.output import output_stream
+from adaptag.errors import ParameterError
 
 if TYPE_CHECKING:
     from adaptag.corpus.columns import ColumnFormat, ColumnPart
@@ -55,6 +56,10 @@ def tag(
             show_default=False,
         ),
     ] = 1,
+    show: Annotated[
+        bool,
+        option("--show", help="Print sentences with coloured spans and their probabilities."),
+    ] = False,
     legal: LegalOption = None,
     threads: ThreadsOption = None,
     separator: SeparatorOption = "auto",
@@ -80,6 +85,13 @@ def tag(
     options = TagOptions(marginals, nbest, legal)
     file_format = ColumnFormat(separator, comment, skip_docstart)
     on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
+    if show:
+        from adaptag.cli.show import show_columns
+
+        if output is not None or cluster is not None:
+            raise ParameterError("--show cannot be combined with --output or --cluster")
+        show_columns(on_cluster.one_input(data, "INPUT"), model, options, file_format)
+        return
     if cluster is not None:
         on_cluster.run(lambda: _work(options, file_format), data, model, output)
         return

@@ -185,15 +185,8 @@ def _write(path: Path, text: str) -> None:
 def _show(result: "Tuning") -> None:
     """Print the trials, the best first, and the command that trains."""
     from rich.console import Console
-    from rich.table import Table
 
-    head, rows = result.rows()
-    table = Table(title=result.title, title_justify="left")
-    for name in head:
-        table.add_column(name, justify="right")
-    for number, row in enumerate(rows):
-        table.add_row(*row, style="bold" if number == 0 else None)
-    Console().print(table)
+    Console().print(result.rich_table())
     sys.stdout.flush()
     for note in result.notes():
         say(note)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["AttributeCorpus"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AttributeCorpus:
     r"""Lines ``label<TAB>attribute[:value]…``; ``\:`` stands for a colon, ``\\`` for a backslash.
 
@@ -84,6 +84,10 @@ class AttributeCorpus:
         labels = np.zeros((len(positions) - 1, 1, 2), np.uint32)
         lines = np.empty(0, np.uint32)
         return cls("<data>", text, cells, values, positions, labels, sentences, lines)
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self):,} sentences, {self.n_tokens:,} tokens, {len(self.cells):,} attributes"
+        return f"<AttributeCorpus {self.name!r}: {sizes}>"
 
     def __len__(self) -> int:
         """Count the sentences."""

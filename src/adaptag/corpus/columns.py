@@ -217,7 +217,7 @@ def column_start(path: Source, format: ColumnFormat | None = None) -> ColumnStar
     return ColumnStart(1, reader.separator, reader.columns, reader.data_line)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ColumnCorpus:
     """Sentences of tokens with a fixed number of columns, as spans of one text.
 
@@ -294,6 +294,10 @@ class ColumnCorpus:
         except core.InputError as error:
             raise CorpusError(str(error)) from None
         return cls("<data>", text, cells, offsets, np.empty(0, np.uint32))
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self):,} sentences, {self.n_tokens:,} tokens, {self.n_columns} columns"
+        return f"<ColumnCorpus {self.name!r}: {sizes}>"
 
     def __len__(self) -> int:
         """Count the sentences."""

@@ -83,7 +83,7 @@ def resolve_format(
     return DocumentFormat(format=name, bigrams=requested.bigrams, binary=binary)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Documents:
     """Labelled documents that were read, and how they were written.
 
@@ -128,6 +128,10 @@ class Documents:
             f"{label}\t{' '.join(text.split())}" for label, text in zip(names, texts, strict=True)
         ]
         return cls(parse(lines, document_format, "<data>"), document_format)
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self):,} documents, format {self.format.format}"
+        return f"<Documents {self.corpus.name!r}: {sizes}>"
 
     def __len__(self) -> int:
         """Count the documents."""

@@ -31,7 +31,7 @@ def tag_names(tags: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(TAG_SETS[tags]))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SegmentedCorpus:
     """Characters of all sentences, and where words begin.
 
@@ -73,6 +73,11 @@ class SegmentedCorpus:
             return cls(name, *core.pack_words(sentences))
         except core.InputError as error:
             raise CorpusError(f"{name}: {error}") from None
+
+    def __repr__(self) -> str:
+        words = int(self.starts.sum(dtype=np.int64))
+        sizes = f"{len(self):,} sentences, {words:,} words, {len(self.codes):,} characters"
+        return f"<SegmentedCorpus {self.name!r}: {sizes}>"
 
     def __len__(self) -> int:
         """Count the sentences."""

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, overload
 
+from adaptag.rendering.texts import THRESHOLD
+
 __all__ = ["Span", "TaggedText"]
+
+SHOWN = 40  # characters of a text that its repr shows
 
 
 @dataclass(frozen=True)
@@ -28,9 +33,11 @@ class Span:
     probability: float | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TaggedText(Sequence[Span]):
     """A text and its labelled spans, of which it is a sequence.
+
+    Printed, each span is followed by its label and probability; in a notebook, it is coloured.
 
     Attributes:
         text: The text.
@@ -51,6 +58,51 @@ class TaggedText(Sequence[Span]):
 
     def __len__(self) -> int:
         return len(self.spans)
+
+    def __repr__(self) -> str:
+        start = self.text if len(self.text) <= SHOWN else f"{self.text[:SHOWN]}…"
+        counts = Counter(span.label for span in self.spans)
+        labels = ", ".join(f"{count} {label}" for label, count in counts.most_common())
+        return f"<TaggedText {start!r}: {labels or 'no spans'}>"
+
+    def __str__(self) -> str:
+        from adaptag.rendering.terminal import plain_text
+
+        return plain_text(self)
+
+    def _repr_html_(self) -> str:
+        return self.to_html()
+
+    def to_html(
+        self,
+        *,
+        page: bool = False,
+        title: str = "Tagged text",
+        threshold: float = THRESHOLD,
+        probabilities: bool = False,
+    ) -> str:
+        """Draw the text as HTML, with a colour for each label and a legend.
+
+        The HTML needs nothing from elsewhere and has no script. It is light or dark as the reader
+        prefers. The probability of a span is its tooltip.
+
+        Args:
+            page: Whether to make a complete page, not only a part of one.
+            title: The title of the page.
+            threshold: Spans with a lower probability have a dashed border and no fill.
+            probabilities: Whether probabilities stand beside the labels, too.
+
+        Examples:
+            >>> from adaptag.corpus.spans import Span, TaggedText
+            >>> html = TaggedText("in Rome", (Span(3, 7, "LOC", "Rome", 0.98),)).to_html()
+            >>> "title='LOC, probability 0.9800'" in html
+            True
+        """
+        from adaptag.rendering.html import html_fragment, html_page
+
+        if page:
+            return html_page([self], title=title, threshold=threshold, probabilities=probabilities)
+        return html_fragment([self], threshold=threshold, probabilities=probabilities)
 
     def to_dict(self) -> dict[str, Any]:
         """The text and its spans, ready for JSON: ``{"text": …, "spans": [[start, end, label]]}``.

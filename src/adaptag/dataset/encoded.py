@@ -43,7 +43,7 @@ class Index(Protocol):
         """Predicates of all kinds."""
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Examples:
     """Labelled sentences as arrays: all that training needs.
 
@@ -67,6 +67,11 @@ class Examples:
     weights: NDArray[np.float32] | None = field(default=None, kw_only=True)
     always: int | None = field(default=None, kw_only=True)
     legal: NDArray[np.uint8] | None = field(default=None, kw_only=True)
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self):,} sentences, {self.n_tokens:,} tokens"
+        features = f"{len(self.label_names)} labels, {self.index.n_predicates:,} features"
+        return f"<{type(self).__name__} of {sizes}, {features}>"
 
     def select(self, sentences: NDArray[np.int64]) -> Self:
         """Return some of the sentences, in this order, with the same index."""
@@ -109,7 +114,7 @@ class Examples:
         )
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Dataset(Examples):
     """A labelled corpus with the index that names its features.
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptag.rendering.tables import Shown
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
@@ -17,6 +19,8 @@ if TYPE_CHECKING:
     from adaptag.features.index import Encoded
 
 __all__ = ["Argument", "Explanation", "TokenExplanation", "explain"]
+
+SHOWN = 60  # characters of the labelled sentence that a repr shows
 
 
 @dataclass(frozen=True)
@@ -34,8 +38,8 @@ class Argument:
     weight: float
 
 
-@dataclass(frozen=True)
-class TokenExplanation:
+@dataclass(frozen=True, repr=False)
+class TokenExplanation(Shown):
     """The choice at one token.
 
     Attributes:
@@ -55,17 +59,34 @@ class TokenExplanation:
     rival_probability: float
     arguments: tuple[Argument, ...]
 
+    def __repr__(self) -> str:
+        rival = f" against {self.rival} {self.rival_probability:.1%}" if self.rival else ""
+        label = f"{self.label} {self.probability:.1%}{rival}"
+        strongest = "".join(f"; {a.name} {a.weight:+.2f}" for a in self.arguments[:1])
+        return f"<{' '.join(self.token)}: {label}{strongest}>"
+
+    def _shown(self) -> list[Any]:
+        return [Explanation((self,)).table()]
+
     @property
     def margin(self) -> float:
         """The sum of all arguments: the score of the best labels minus that with the rival."""
         return sum(argument.weight for argument in self.arguments)
 
 
-@dataclass(frozen=True)
-class Explanation:
-    """The choices of a sentence, token by token."""
+@dataclass(frozen=True, repr=False)
+class Explanation(Shown):
+    """The choices of a sentence, token by token; printed, and in a notebook, it is a table."""
 
     tokens: tuple[TokenExplanation, ...]
+
+    def __repr__(self) -> str:
+        labels = " ".join(f"{' '.join(choice.token)}/{choice.label}" for choice in self.tokens)
+        shown = labels if len(labels) <= SHOWN else f"{labels[:SHOWN]}…"
+        return f"<Explanation of {len(self.tokens)} tokens: {shown}>"
+
+    def _shown(self) -> list[Any]:
+        return [self.table()]
 
     def __iter__(self) -> Iterator[TokenExplanation]:
         return iter(self.tokens)

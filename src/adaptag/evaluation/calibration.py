@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import io
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptag.errors import ParameterError
+from adaptag.rendering.tables import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,7 +41,7 @@ class Bin:
     right: float
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reliability:
     """Predictions by their probability, in bins of the same width from 0 to 1.
 
@@ -54,6 +54,12 @@ class Reliability:
     counts: NDArray[np.int64]
     probabilities: NDArray[np.float64]
     right: NDArray[np.int64]
+
+    def __repr__(self) -> str:
+        return (
+            f"<Reliability: ECE {self.ece:.4f}; mean probability {self.probability:.4f}, "
+            f"right {self.accuracy:.4f} of {self.count:,}>"
+        )
 
     @property
     def count(self) -> int:
@@ -130,8 +136,8 @@ def reliability(probabilities: ArrayLike, right: ArrayLike, bins: int = BINS) ->
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Calibration:
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Shown):
     """How well the probabilities of a model can be trusted, on some data.
 
     Printed, it is a table and a chart for each kind of prediction.
@@ -153,13 +159,8 @@ class Calibration:
         errors = ", ".join(f"{name} {part.ece:.4f}" for name, part in self.parts.items())
         return f"<Calibration: ECE of {errors}>"
 
-    def __str__(self) -> str:
-        from rich.console import Console
-
-        console = Console(file=io.StringIO(), width=100, color_system=None)
-        with console.capture() as captured:
-            console.print(calibration_tables(self))
-        return "\n".join(line.rstrip() for line in captured.get().splitlines())
+    def _shown(self) -> list[Any]:
+        return list(calibration_tables(self).renderables)
 
     def to_dict(self) -> dict[str, Any]:
         """All numbers, ready for JSON."""

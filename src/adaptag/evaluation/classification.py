@@ -9,6 +9,7 @@ import numpy as np
 
 from adaptag.errors import AdaptagError
 from adaptag.evaluation.scores import Score
+from adaptag.rendering.tables import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,9 +23,11 @@ MOST_CLASSES = 30  # in the table of classes
 MOST_CONFUSED = 10  # in the table of confusions
 
 
-@dataclass(frozen=True, eq=False)
-class ClassificationScore:
+@dataclass(frozen=True, eq=False, repr=False)
+class ClassificationScore(Shown):
     """How well predicted classes match the gold ones.
+
+    Printed, and in a notebook, it is a table of the classes and one of confusions.
 
     Attributes:
         labels: The classes that occur, gold or predicted, the most frequent gold ones first.
@@ -34,6 +37,14 @@ class ClassificationScore:
 
     labels: tuple[str, ...]
     confusion: NDArray[np.int64]
+
+    def __repr__(self) -> str:
+        classes = f"{len(self.labels)} classes, {self.total.gold:,} documents"
+        rates = f"accuracy {self.accuracy:.2f}, macro F1 {self.macro_f1:.2f}"
+        return f"<ClassificationScore: {rates}; {classes}>"
+
+    def _shown(self) -> list[Any]:
+        return [class_table(self), confusion_table(self)]
 
     @property
     def total(self) -> Score:

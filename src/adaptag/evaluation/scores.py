@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, astuple, dataclass
+from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import numpy as np
 
 from adaptag.corpus.chunks import ChunkScheme
 from adaptag.errors import AdaptagError, ParameterError, unknown
+from adaptag.rendering.tables import Shown
 from adaptag.settings import AUTO
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def _percent(part: int, total: int) -> float:
     return 100 * part / total if total else 0.0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Score:
     """How many items are right, were predicted, and are in the gold data."""
 
@@ -48,7 +49,13 @@ class Score:
     @classmethod
     def total(cls, scores: Iterable[Score]) -> Score:
         """The score of all items together (micro average)."""
-        return cls(*map(sum, zip((0, 0, 0), *map(astuple, scores), strict=True)))
+        counts = ((score.correct, score.predicted, score.gold) for score in scores)
+        return cls(*map(sum, zip((0, 0, 0), *counts, strict=True)))
+
+    def __repr__(self) -> str:
+        rates = f"F1 {self.f1:.2f}, precision {self.precision:.2f}, recall {self.recall:.2f}"
+        counts = f"{self.correct:,} right of {self.predicted:,} predicted, {self.gold:,} gold"
+        return f"<{type(self).__name__}: {rates}; {counts}>"
 
     @property
     def precision(self) -> float:
@@ -72,9 +79,11 @@ class Score:
         return asdict(self) | rates
 
 
-@dataclass(frozen=True)
-class Evaluation:
+@dataclass(frozen=True, repr=False)
+class Evaluation(Shown):
     """How well predicted labels match gold labels.
+
+    Printed, and in a notebook, it is a table with a row for each type.
 
     Attributes:
         tokens: The number of tokens.
@@ -88,6 +97,42 @@ class Evaluation:
     correct_tokens: int
     chunks: Score | None
     by_type: dict[str, Score]
+
+    def __repr__(self) -> str:
+        accuracy = f"accuracy {self.accuracy:.2f} of {self.tokens:,} tokens"
+        if self.chunks is None:
+            return f"<Evaluation: {accuracy}>"
+        rates = f"F1 {self.f1:.2f}, precision {self.precision:.2f}, recall {self.recall:.2f}"
+        return f"<Evaluation: {rates}; {accuracy}>"
+
+    def _shown(self) -> list[Any]:
+        from adaptag.evaluation.table import table
+
+        return [table(self)]
+
+    @property
+    def total(self) -> Score:
+        """The score of all types together: of all chunks, or of all tokens."""
+        return Score.total(self.by_type.values()) if self.chunks is None else self.chunks
+
+    @property
+    def precision(self) -> float:
+        """The percentage of the predicted chunks that are right.
+
+        Where the labels are not chunk labels, it is the accuracy: each token has one gold and one
+        predicted label.
+        """
+        return self.total.precision
+
+    @property
+    def recall(self) -> float:
+        """The percentage of the gold chunks that were found; without chunks the accuracy."""
+        return self.total.recall
+
+    @property
+    def f1(self) -> float:
+        """F1 of all chunks (micro average), in percent; without chunks the accuracy."""
+        return self.total.f1
 
     @property
     def accuracy(self) -> float:

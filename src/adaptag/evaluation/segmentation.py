@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag.errors import CorpusError
 from adaptag.evaluation.scores import Score
+from adaptag.rendering.tables import Shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -23,9 +24,11 @@ __all__ = ["SegmentationScore", "evaluate_segmentation", "segmentation_table"]
 LONG_LINE = 500  # words; longer ones are compared in parts
 
 
-@dataclass(frozen=True)
-class SegmentationScore(Score):
+@dataclass(frozen=True, repr=False)
+class SegmentationScore(Shown, Score):
     """Words right, predicted and in the gold data; and those of the gold data that are OOV.
+
+    Printed, and in a notebook, it is a table.
 
     Attributes:
         oov: The number of gold words that are not in the training data.
@@ -34,6 +37,9 @@ class SegmentationScore(Score):
 
     oov: int = 0
     oov_correct: int = 0
+
+    def _shown(self) -> list[Any]:
+        return [segmentation_table(self)]
 
     @property
     def metric(self) -> str:

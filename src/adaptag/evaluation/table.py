@@ -8,10 +8,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from adaptag.evaluation.scores import Score
-
 if TYPE_CHECKING:
-    from adaptag.evaluation.scores import Evaluation
+    from adaptag.evaluation.scores import Evaluation, Score
 
 __all__ = ["table"]
 
@@ -43,8 +41,7 @@ def table(evaluation: Evaluation) -> Table:
     for name, score in shown:
         result.add_row(Text(name), *_cells(score))
     result.add_section()
-    overall = Score.total(evaluation.by_type.values())
-    result.add_row("overall", *_cells(overall), style="bold")
+    result.add_row("overall", *_cells(evaluation.total), style="bold")
     return result
 
 

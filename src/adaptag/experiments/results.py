@@ -7,10 +7,14 @@ from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from adaptag.experiments.significance import TTest
+from adaptag.rendering.html_tables import html_of
+from adaptag.rendering.tables import Shown
 from adaptag.training.callbacks import Converged, PassReport
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+
+    from rich.table import Table as RichTable
 
 __all__ = [
     "MISSING",
@@ -28,6 +32,7 @@ __all__ = [
 ]
 
 MISSING = "–"  # a cell without a value
+NARROW = (0, 1, 2, 6, 7)  # columns of the results where there is not much room
 CONVERGENCE = Converged()
 SIGNIFICANCE_LEVEL = 0.05  # as in the paper
 
@@ -77,6 +82,22 @@ class Table(NamedTuple):
         rule = ["---", *["---:" if self.numbers else "---"] * (len(self.head) - 1)]
         lines = [self.head, rule, *bold]
         return "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+
+    def rich(self, title: str) -> RichTable:
+        """The table for the terminal; the best values are bold."""
+        from rich import box
+        from rich.table import Table as RichTable
+        from rich.text import Text
+
+        result = RichTable(title=Text(title), title_justify="left", box=box.HORIZONTALS)
+        for column, head in enumerate(self.head):
+            result.add_column(Text(head), justify="right" if column else "left", no_wrap=not column)
+        for r, row in enumerate(self.rows):
+            cells = [
+                Text(cell, "bold" if (r, c) in self.best else "") for c, cell in enumerate(row)
+            ]
+            result.add_row(*cells)
+        return result
 
 
 @dataclass(frozen=True)
@@ -152,7 +173,7 @@ class Run:
         return cls(**fields)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Entry:
     """One algorithm with its settings, and its runs: one per seed; only one for batch algorithms.
 
@@ -171,6 +192,10 @@ class Entry:
     parameters: dict[str, float | str]
     weights: int
     runs: tuple[Run, ...]
+
+    def __repr__(self) -> str:
+        score = format_score(self.at_end("scores"))
+        return f"<Entry {self.name}: {score} after {self.passes} passes, {len(self.runs)} runs>"
 
     @property
     def passes(self) -> int:
@@ -257,9 +282,11 @@ class Significance:
         return cls(**{**content, **tests})
 
 
-@dataclass(frozen=True)
-class Comparison:
+@dataclass(frozen=True, repr=False)
+class Comparison(Shown):
     """The results of several algorithms on the same data.
+
+    Printed, and in a notebook, it is the tables of results and of significance.
 
     Attributes:
         train: The training data.
@@ -288,6 +315,24 @@ class Comparison:
     significance: tuple[Significance, ...]
     machine: dict[str, str]
     errors: dict[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        scores = ", ".join(f"{e.name} {format_score(e.at_end('scores'))}" for e in self.entries)
+        return f"<Comparison: {self.metric} on {self.test.name}: {scores or 'nothing finished'}>"
+
+    def _shown(self) -> list[Any]:
+        return self.rich_tables(wide=False)
+
+    def _repr_html_(self) -> str:
+        return html_of(self.rich_tables(wide=True))
+
+    def rich_tables(self, *, wide: bool) -> list[RichTable]:
+        """The results and their significance, for the terminal; ``wide`` means all columns."""
+        results = self.table() if wide else self.table().select(NARROW)
+        tables = [results.rich(f"{self.metric} on {self.test.name}")]
+        if self.significance:
+            tables.append(self.significance_table().rich("Significance"))
+        return tables
 
     def to_dict(self) -> dict[str, Any]:
         """Everything, ready for JSON."""

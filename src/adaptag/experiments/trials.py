@@ -13,11 +13,13 @@ from adaptag.errors import ModelError
 from adaptag.experiments.charts import Series, line_chart
 from adaptag.experiments.declarations import TAGGING, TASKS
 from adaptag.experiments.space import at_edge, format_value, preference, resolve
+from adaptag.rendering.tables import Shown
 from adaptag.training.algorithms import algorithm as find_algorithm
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from rich.table import Table
     from typing_extensions import Self
 
     from adaptag.experiments.space import Settings, Space
@@ -106,9 +108,12 @@ class Trial:
         )
 
 
-@dataclass(frozen=True)
-class Tuning:
+@dataclass(frozen=True, repr=False)
+class Tuning(Shown):
     """The outcome of a search.
+
+    Printed, and in a notebook, it is the table of trials, the best first, and the command that
+    trains with the best settings.
 
     Attributes:
         algorithm: The algorithm that was tuned.
@@ -136,6 +141,27 @@ class Tuning:
     seed: int = 1
     options: tuple[str, ...] = ()
     task: str = TAGGING.name
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name} {format_value(v)}" for name, v in self.settings.items())
+        score = f"{self.metric} {self.best.mean:.2f} on {self.parts}"
+        return f"<Tuning of {self.algorithm}: {score} with {values}, {self.passes} passes>"
+
+    def _shown(self) -> list[Any]:
+        return [self.rich_table(), *self.notes(), self.command()]
+
+    def rich_table(self) -> Table:
+        """The trials for the terminal, the best first."""
+        from rich.table import Table
+        from rich.text import Text
+
+        head, rows = self.rows()
+        table = Table(title=Text(self.title), title_justify="left")
+        for name in head:
+            table.add_column(Text(name), justify="right")
+        for number, row in enumerate(rows):
+            table.add_row(*map(Text, row), style="bold" if number == 0 else None)
+        return table
 
     @property
     def best(self) -> Trial:

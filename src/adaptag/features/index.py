@@ -47,7 +47,7 @@ TENSORS = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Encoded:
     """The predicates of a corpus: flat arrays.
 
@@ -62,6 +62,10 @@ class Encoded:
     positions: NDArray[np.int64]
     predicates: NDArray[np.uint32]
     values: NDArray[np.float32] | None
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.sentences) - 1:,} sentences, {len(self.positions) - 1:,} tokens"
+        return f"<Encoded: {sizes}, {len(self.predicates):,} predicates>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -212,6 +216,9 @@ class FeatureIndex(PickledFields):
             same &= np.array_equal(keys, other_tensors["keys"][other_begin : other_begin + n_other])
             begin, other_begin = begin + n, other_begin + n_other
         return same
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} of {self.n_predicates:,} features, {self.template!r}>"
 
     @property
     def n_predicates(self) -> int:

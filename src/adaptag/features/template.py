@@ -101,6 +101,9 @@ class Template:
     def __repr__(self) -> str:
         return f"<Template {self.name!r} of {len(self.lines)} lines>"
 
+    def __str__(self) -> str:
+        return self.text
+
     @classmethod
     def load(cls, source: str | PathLike | Template, n_columns: int = 1) -> Template:
         """Load a template: a preset by its name, a file, the text itself, or a parsed template.

@@ -15,6 +15,8 @@ from adaptag.features.characters import CharacterIndex
 from adaptag.features.index import FeatureIndex
 from adaptag.model.compact_index import CompactIndex
 from adaptag.model.sparse import dense_weights, is_sparse, sparse_tensors, without_zero_rows
+from adaptag.model.summary import model_facts, trained_briefly
+from adaptag.rendering.tables import Shown, facts_table
 from adaptag.storage.stored import Stored
 from adaptag.storage.tensors import write_tensors
 
@@ -36,13 +38,15 @@ INDEXES: dict[str, type[FeatureIndex] | type[CharacterIndex]] = {
     "compact": CompactIndex,
 }
 
+KIND = "tagger"
+USE = "model.tag(tokens), model.segments(tokens), model.evaluate(data), model.save(path)"
 NO_WEIGHTS = np.zeros(0, np.float32)
 
 Index = TypeVar("Index", FeatureIndex, CharacterIndex)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LinearChain(Stored, Generic[Index]):
+class LinearChain(Shown, Stored, Generic[Index]):
     """Labels, features and weights.
 
     Attributes:
@@ -80,7 +84,19 @@ class LinearChain(Stored, Generic[Index]):
 
     def __repr__(self) -> str:
         name, features = type(self).__name__, self.index.n_predicates
-        return f"<{name} of {len(self.labels)} labels, {features:,} features>"
+        trained = trained_briefly(self.provenance)
+        return f"<{name} of {len(self.labels)} labels, {features:,} features{trained}>"
+
+    def _shown(self) -> list[Any]:
+        kind = f"{'compact ' * self.is_compact}{KIND}"
+        labels, text = (self.configuration.get(name, {}) for name in ("labels", "text"))
+        own = {
+            "columns": getattr(self.index, "n_columns", None),
+            "label scheme": labels.get("scheme"),
+            "trained with": labels.get("training_scheme"),
+            "tokenizer": text.get("tokenizer"),
+        }
+        return [facts_table(model_facts(self, kind, own=own, use=USE))]
 
     @cached_property
     def layout(self) -> core.Layout:

@@ -41,6 +41,11 @@ class UserDictionary:
         self.native = core.Lexicon(fold)
         self._weights: dict[str, float] = {}  # by folded form: spellings of a word are one word
 
+    def __repr__(self) -> str:
+        first = ", ".join(list(self)[:5])
+        more = ", …" if len(self) > 5 else ""
+        return f"<UserDictionary of {len(self):,} words{': ' * bool(first)}{first}{more}>"
+
     def copy(self) -> UserDictionary:
         """A dictionary of its own with the same words."""
         other = UserDictionary(self.fold)

@@ -14,6 +14,8 @@ from adaptag.evaluation.calibration import BINS, Calibration, reliability
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.settings import CharacterFeatures
 from adaptag.model.linear_chain import EXTRA, LinearChain
+from adaptag.model.summary import model_facts, trained_briefly
+from adaptag.rendering.tables import Shown, facts_table
 from adaptag.segmentation.calibration import best_temperature, word_predictions
 from adaptag.segmentation.cutter import Cutter
 from adaptag.segmentation.dictionary import UserDictionary
@@ -42,9 +44,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Segmenter"]
 
+USE = "segmenter.cut(text), segmenter.words(text), segmenter.evaluate(data), segmenter.save(path)"
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Cutter, Stored):
+class Segmenter(Shown, SegmenterSettings, CharacterFeatures, TrainingSettings, Cutter, Stored):
     """A word segmenter, with the conventions of scikit-learn's estimators.
 
     The arguments are the settings of the [features](guide/settings.md) and of
@@ -64,7 +68,19 @@ class Segmenter(SegmenterSettings, CharacterFeatures, TrainingSettings, Cutter, 
         if not self._is_fitted():
             return f"<Segmenter, tags {self.tags}, not trained>"
         index = self.model_.index
-        return f"<Segmenter of {index.n_words:,} words, {index.n_predicates:,} features>"
+        sizes = f"{index.n_words:,} words, {index.n_predicates:,} features"
+        return f"<Segmenter of {sizes}{trained_briefly(self.model_.provenance)}>"
+
+    def _shown(self) -> list[Any]:
+        if not self._is_fitted():
+            return [f"{self!r}: segmenter.fit(texts) trains it"]
+        own = {
+            "known words": f"{self.model_.index.n_words:,}",
+            "words of the user": f"{len(self.dictionary):,}",
+            "tags": self.tags,
+        }
+        kind = f"{'compact ' * self.is_compact}segmenter"
+        return [facts_table(model_facts(self.model_, kind, own=own, use=USE))]
 
     @classmethod
     def from_model(cls, model: Chain | SegmentPredictor, **arguments: Any) -> Segmenter:

@@ -73,7 +73,7 @@ class Progress:
     recent: Evaluation = NOTHING
 
 
-@dataclass(kw_only=True)
+@dataclass(kw_only=True, repr=False)
 class StreamTrainer(StreamSettings):
     """Learns from sentences as they come, each once, and keeps none of them.
 
@@ -149,6 +149,12 @@ class StreamTrainer(StreamSettings):
             if self.hash_bits is not None and not self._origin.index.is_hashed:
                 raise ParameterError("the model has its features already: they cannot be hashed")
             self._index = GrowingIndex(self._origin.index, self.max_features)
+
+    def __repr__(self) -> str:
+        done = self.progress
+        sizes = f"{done.sentences:,} sentences, {len(self._labels)} labels, {done.features:,}"
+        score = f", {done.score.metric} {done.score.score:.2f} before learning" * bool(done.tokens)
+        return f"<StreamTrainer, {self._algorithm.name}: {sizes} features{score}>"
 
     @property
     def labels(self) -> tuple[str, ...]:

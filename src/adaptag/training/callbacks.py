@@ -33,6 +33,9 @@ class PassReport:
     dev_score: float | None = None
     dev_metric: str | None = None
 
+    def __str__(self) -> str:
+        return f"pass {self.number:3d}  {self.seconds:7.3f} s  {self.figures()}"
+
     @property
     def score(self) -> float:
         """The score that stopping rules use: on development data, else on training data."""
@@ -125,7 +128,5 @@ class PassLines(Callback):
 
     def on_pass(self, history: Sequence[PassReport]) -> bool:
         """Write the figures of the pass."""
-        report = history[-1]
-        text = f"pass {report.number:3d}  {report.seconds:7.3f} s  {report.figures()}"
-        sys.stderr.write(f"{text}\n")
+        sys.stderr.write(f"{history[-1]}\n")
         return False

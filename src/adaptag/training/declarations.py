@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["Algorithm"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Algorithm:
     """A training algorithm.
 
@@ -48,6 +48,13 @@ class Algorithm:
     per_weight_state: str = ""
     looks_ahead: bool = False
     minimise: str = ""
+
+    def __repr__(self) -> str:
+        defaults = ", ".join(f"{p.name}={p.default}" for p in self.parameters)
+        return f"<Algorithm {self.name}({defaults}), {self.passes} passes>"
+
+    def __str__(self) -> str:
+        return f"{self!r}\nOptimises: {self.objective}\nUse: {self.advice}"
 
     @property
     def streams(self) -> bool:

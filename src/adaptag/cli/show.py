@@ -1,0 +1,88 @@
+"""Tagged texts on the terminal: coloured spans with their probabilities."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from adaptag.errors import ParameterError
+
+if TYPE_CHECKING:
+    from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
+    from adaptag.corpus.spans import TaggedText
+    from adaptag.decoding.model import Model
+    from adaptag.decoding.tagged import TagOptions
+
+__all__ = ["show_columns", "show_texts"]
+
+
+def show_texts(texts: Iterable[TaggedText], labels: Iterable[str]) -> None:
+    """Print texts as they come, with the colours of all labels; plain where no terminal is.
+
+    Args:
+        texts: The texts.
+        labels: All labels that spans may have, so that each keeps its colour.
+    """
+    from rich.console import Console
+
+    from adaptag.rendering.colours import assign_colours
+    from adaptag.rendering.terminal import coloured_text
+
+    console = Console(highlight=False)
+    colours = assign_colours(labels)
+    for text in texts:
+        # The terminal breaks lines: what rich would break could not be copied.
+        console.print(coloured_text(text, colours), soft_wrap=True)
+        sys.stdout.flush()
+
+
+def show_columns(
+    path: Path, model_path: Path, options: TagOptions, file_format: ColumnFormat
+) -> None:
+    """Tag a column file, and print its sentences; those of a pipe as soon as they are there."""
+    from adaptag.decoding.model import Model
+
+    if options.marginals or options.nbest > 1:
+        raise ParameterError("--show cannot be combined with --marginals or --nbest")
+    model = Model.load(model_path)
+    if model.index.template.attributes:
+        raise ParameterError("--show is for models of columns: attributes have no text")
+    labels = model.scheme.types if model.scheme.chunked else model.labels
+    show_texts(_tagged_texts(model, path, file_format, options.legal), labels)
+
+
+def _tagged_texts(
+    model: Model, path: Path, file_format: ColumnFormat, legal: str | None
+) -> Iterator[TaggedText]:
+    from adaptag.corpus.columns import column_parts, no_sentence
+
+    empty = True
+    for part in column_parts(path, file_format):
+        if part is not None and len(corpus := part.parse()) > 0:
+            empty = False
+            yield from _tagged_corpus(model, corpus, legal)
+    if empty:
+        raise no_sentence(path)
+
+
+def _tagged_corpus(model: Model, corpus: ColumnCorpus, legal: str | None) -> Iterator[TaggedText]:
+    """The sentences with the chunks of the model, or with a span for each token."""
+    from itertools import pairwise
+
+    from adaptag.corpus.tagged_texts import first_column, token_text
+
+    bounds = list(pairwise(corpus.sentences.tolist()))
+    if model.scheme.chunked:
+        for (a, b), segments in zip(bounds, model.segments_corpus(corpus, legal), strict=True):
+            spans = [(s.first, s.last, s.type, s.probability) for s in segments]
+            yield token_text(first_column(corpus, a, b), spans)
+        return
+    ids = model.tag_corpus(corpus, legal).tolist()
+    table = model.marginals_corpus(corpus, legal)
+    for a, b in bounds:
+        yield token_text(
+            first_column(corpus, a, b),
+            [(t - a, t - a, model.labels[ids[t]], float(table[t, ids[t]])) for t in range(a, b)],
+        )

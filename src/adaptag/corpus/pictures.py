@@ -1,0 +1,51 @@
+"""Pictures of many texts: one HTML page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adaptag.corpus.spans import TaggedText
+from adaptag.rendering.html import html_page
+from adaptag.rendering.texts import THRESHOLD
+from adaptag.storage.files import replace_file
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from adaptag.storage.files import PathLike
+
+__all__ = ["render"]
+
+
+def render(
+    texts: TaggedText | Iterable[TaggedText],
+    path: PathLike | None = None,
+    *,
+    title: str = "Tagged text",
+    threshold: float = THRESHOLD,
+    probabilities: bool = False,
+) -> str:
+    """Draw texts with coloured spans on an HTML page that needs nothing else.
+
+    Args:
+        texts: The texts, or one of them.
+        path: The file to write, if one is wanted.
+        title: The title of the page.
+        threshold: Spans with a lower probability have a dashed border and no fill.
+        probabilities: Whether probabilities stand beside the labels, not only in tooltips.
+
+    Returns:
+        The HTML.
+
+    Examples:
+        >>> import adaptag
+        >>> texts = [adaptag.TaggedText("in Rome", (adaptag.Span(3, 7, "LOC", "Rome"),))]
+        >>> adaptag.render(texts)[:15]
+        '<!DOCTYPE html>'
+    """
+    listed = [texts] if isinstance(texts, TaggedText) else texts
+    page = html_page(listed, title=title, threshold=threshold, probabilities=probabilities)
+    if path is not None:
+        with replace_file(path) as file:
+            file.write(page.encode())
+    return page
