@@ -26,9 +26,7 @@ def model():
 def random_pool(seed, n=60):
     rng = np.random.default_rng(seed)
     words = [*"abcdefgh", "the", "cat", "dog", "sees", "a"]
-    return [
-        [words[k] for k in rng.integers(0, len(words), rng.integers(1, 5))] for _ in range(n)
-    ]
+    return [[words[k] for k in rng.integers(0, len(words), rng.integers(1, 5))] for _ in range(n)]
 
 
 def entropy_of(model, sentence):

@@ -118,7 +118,7 @@ def test_answers_do_not_wait_for_training(session, gold, monkeypatch):
 
 
 def test_training_that_fails_does_not_end_labelling(session, gold, monkeypatch):
-    def broken(self, answers):
+    def broken(*_):
         raise RuntimeError("no memory")
 
     original = session_module.Learner.train
@@ -214,11 +214,6 @@ def test_unknown_sentences_are_refused(session, number):
 
 def test_likely_mistakes_come_first(session, gold):
     answer_as_gold(session, gold, 45)
-    number = session.store.answers()[-1].sentence
-    wrong = ["O" if label == "B-QTY" else label for label in gold[number].labels]
-    for before in range(1, len(wrong)):
-        if wrong[before].startswith("I-") and wrong[before - 1] == "O":
-            wrong[before] = "O"
     victim = next(
         a.sentence for a in session.store.answers() if "B-QTY" in a.labels and "B-NAME" in a.labels
     )
@@ -281,4 +276,3 @@ def test_partly_labelled_sentences_are_learned(session, gold):
     assert session.wait(WAIT)
     assert session.model is not None
     assert session.progress()["trained_on"] == 30
-    assert "B-PREP" not in session.model.tag(gold[40].tokens)

@@ -220,7 +220,8 @@ class _Api:
     def import_texts(self, values: dict[str, Any]) -> dict[str, Any]:
         name = _text(values, "name", "text")
         content = _text(values, "content").encode("utf-8", "replace")
-        found = read_texts(content, name, _text(values, "format", AUTO))
+        tokenizer = self.session.store.tokenizer
+        found = read_texts(content, name, _text(values, "format", AUTO), tokenizer)
         n = self.session.add_texts(found.texts, name, found.labels, found.kind)
         more = {"added": n, "labelled": found.n_labelled, "cut": found.cut}
         return self.project(values) | more

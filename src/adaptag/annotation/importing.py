@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag.annotation.labels import SPANS, check_name, types_of
 from adaptag.annotation.store import ImportedText
-from adaptag.annotation.tokenizing import tokenize
 from adaptag.corpus.columns import ColumnCorpus
+from adaptag.corpus.tokenizers import DEFAULT, Tokenizer, tokenizer_of
 from adaptag.errors import CorpusError, ParameterError, described, unknown
 
 if TYPE_CHECKING:
@@ -58,7 +58,12 @@ class Imported:
         return sum(labels is not None for text in self.texts for labels in text.labels)
 
 
-def read_texts(data: bytes, name: str, format: str = AUTO) -> Imported:  # noqa: A002
+def read_texts(
+    data: bytes,
+    name: str,
+    format: str = AUTO,  # noqa: A002
+    tokenizer: str = DEFAULT,
+) -> Imported:
     """Read a file.
 
     Args:
@@ -67,6 +72,7 @@ def read_texts(data: bytes, name: str, format: str = AUTO) -> Imported:  # noqa:
         format: ``text`` (each line is a text), ``columns`` (a token per line, its label last, if
             there are two columns or more), ``jsonl`` (objects with ``text`` and ``spans``), or
             ``auto``.
+        tokenizer: What cuts text and the texts of JSON lines into tokens.
     """
     if format not in IMPORT_FORMATS:
         raise ParameterError(unknown("format", format, IMPORT_FORMATS))
@@ -78,7 +84,7 @@ def read_texts(data: bytes, name: str, format: str = AUTO) -> Imported:  # noqa:
     if format == AUTO:
         format = ENDINGS.get(PurePath(name).suffix.lower()) or _guess(text)  # noqa: A001
     read = {TEXT: _read_lines, COLUMNS: _read_columns, JSONL: _read_spans}[format]
-    found = read(text, name)
+    found = read(text, name, tokenizer_of(tokenizer))
     if not found.texts:
         raise CorpusError(f"{name}:1: no sentence found; the file is empty")
     return found
@@ -101,7 +107,7 @@ def _guess(text: str) -> str:
     return COLUMNS if same and (separator or (has_blank_lines and max(widths) < 8)) else TEXT
 
 
-def _read_lines(text: str, name: str) -> Imported:  # noqa: ARG001
+def _read_lines(text: str, name: str, tokenize: Tokenizer) -> Imported:  # noqa: ARG001
     """Each line is a text."""
     texts = []
     for line in text.splitlines():
@@ -111,7 +117,7 @@ def _read_lines(text: str, name: str) -> Imported:  # noqa: ARG001
     return Imported(texts, [], None)
 
 
-def _read_columns(text: str, name: str) -> Imported:
+def _read_columns(text: str, name: str, tokenize: Tokenizer) -> Imported:  # noqa: ARG001
     """The token in the first column, the label in the last of two or more."""
     corpus = ColumnCorpus.from_bytes(text.encode(), name)
     data, cells = corpus.text.tobytes(), corpus.cells.tolist()
@@ -150,7 +156,7 @@ def _is_wide(character: str) -> bool:
     return unicodedata.east_asian_width(character) in "WF" and not "가" <= character <= "힣"
 
 
-def _read_spans(text: str, name: str) -> Imported:
+def _read_spans(text: str, name: str, tokenize: Tokenizer) -> Imported:
     """JSON lines of ``{"text": …, "spans": [[start, end, label], …]}``; spans may be missing."""
     texts: list[ImportedText] = []
     names: dict[str, None] = {}

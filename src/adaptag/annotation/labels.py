@@ -87,19 +87,20 @@ def check_labels(
         raise ParameterError(f"{len(labels)} labels for {n_tokens} tokens")
     allowed = {None, *token_labels(names, kind)}
     before = "O"
-    for number, label in enumerate(labels, 1):
-        if not isinstance(label, (str, type(None))) or label not in allowed:
+    for number, given in enumerate(labels, 1):
+        if not isinstance(given, (str, type(None))) or given not in allowed:
             raise ParameterError(
-                f"token {number}: the label is {described(label)}; allowed: "
+                f"token {number}: the label is {described(given)}; allowed: "
                 f"{', '.join(token_labels(names, kind))}, or null"
             )
-        inside = kind == SPANS and label is not None and label.startswith("I-")
+        label = given or ""
+        inside = kind == SPANS and label.startswith("I-")
         if inside and before and (before == "O" or before[2:] != label[2:]):
             raise ParameterError(
                 f"token {number}: {label} does not continue a span; allowed after "
                 f"{before}: B-{label[2:]}"
             )
-        before = label or ""
+        before = label
     return tuple(labels)
 
 

@@ -18,7 +18,7 @@ from adaptag.corpus.schemes import LabelConversion, followed_scheme
 from adaptag.corpus.settings import AS_IS
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.label_plan import BEST
-from adaptag.decoding.model import TagScorer
+from adaptag.decoding.scorer import TagScorer
 from adaptag.decoding.tagging_job import tagging_job
 from adaptag.errors import ParameterError, unknown
 from adaptag.features.settings import FeatureSettings

@@ -1,11 +1,11 @@
-"""Answers that are probably mistakes: labels that a model of the other answers finds improbable."""
+"""Answers that are probably mistakes: labels that models of other answers find improbable."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
+from adaptag.errors import CorpusError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,17 +16,16 @@ if TYPE_CHECKING:
 
 __all__ = ["Disagreement", "disagreements"]
 
-FOLDS = 4
-LEAST = 8  # answers, below which there is nothing to compare with
+DOUBTFUL = 0.5  # the probability below which another label is expected
 
 
 @dataclass(frozen=True)
 class Disagreement:
-    """An answer that differs from what the model of the other answers says.
+    """An answer that models of other answers find improbable.
 
     Attributes:
         answer: The answer.
-        labels: What the model says.
+        labels: What is more probable: the best labels without those that are doubtful.
         probability: The probability of the most improbable label of the answer.
     """
 
@@ -36,43 +35,30 @@ class Disagreement:
 
 
 def disagreements(
-    learner: Learner, sentences: Sequence[Sequence[str]], answers: Sequence[Answer], *, seed: int
+    learner: Learner, model: Model, sentences: Sequence[Sequence[str]], answers: Sequence[Answer]
 ) -> list[Disagreement]:
-    """Compare each answer with a model that was trained without it, likely mistakes first.
+    """Compare answers with models that were trained without them, likely mistakes first.
 
     Args:
-        learner: Trains the models, one for each fold.
+        learner: Trains the models.
+        model: A model of all answers.
         sentences: The tokens of all sentences of the pool.
         answers: The answers.
-        seed: Decides which answers are in which fold.
     """
-    if len(answers) < LEAST:
-        return []
-    fold = np.random.default_rng(seed).permutation(len(answers)) % FOLDS
+    given = {answer.sentence: answer for answer in answers}
     found = []
-    for k in range(FOLDS):
-        trained = learner.train([a for a, f in zip(answers, fold, strict=True) if f != k])
-        if trained is None:
+    for number, probabilities in learner.label_probabilities(answers).items():
+        doubtful = probabilities < DOUBTFUL
+        if not doubtful.any():
             continue
-        for answer, f in zip(answers, fold, strict=True):
-            if f == k:
-                found.append(_compare(trained.model, sentences[answer.sentence], answer))
-    return sorted(
-        (item for item in found if item is not None),
-        key=lambda item: (item.probability, item.answer.sentence),
-    )
-
-
-def _compare(model: Model, words: Sequence[str], answer: Answer) -> Disagreement | None:
-    """The difference between an answer and a model; None where there is none."""
-    labels = tuple(model.tag(words))
-    pairs = list(zip(labels, answer.labels, strict=True))
-    if all(given is None or given == label for label, given in pairs):
-        return None
-    rows = model.marginals(words)
-    given = [
-        row.get(label, 0.0)
-        for row, label in zip(rows, answer.labels, strict=True)
-        if label is not None
-    ]
-    return Disagreement(answer, labels, min(given))
+        answer = given[number]
+        allowed = [
+            [name for name in model.labels if name != label] if doubt else None
+            for label, doubt in zip(answer.labels, doubtful.tolist(), strict=True)
+        ]
+        try:
+            labels = tuple(model.tag(sentences[number], allowed=allowed))
+        except CorpusError:  # no labels are left that may follow each other
+            labels = tuple(model.tag(sentences[number]))
+        found.append(Disagreement(answer, labels, float(probabilities.min())))
+    return sorted(found, key=lambda item: (item.probability, item.answer.sentence))

@@ -14,7 +14,7 @@ from adaptag.annotation.answers import Answer
 from adaptag.annotation.labels import SPANS, check_labels, token_labels
 from adaptag.annotation.learner import Learner
 from adaptag.annotation.review import disagreements
-from adaptag.annotation.selection import STRATEGIES, Pool, choose
+from adaptag.annotation.selection import STRATEGIES, choose
 from adaptag.annotation.store import ACCEPTED, CORRECTED, SKIPPED
 from adaptag.annotation.suggestion import Suggestion, suggest
 from adaptag.annotation.worker import Worker
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from adaptag.annotation.learner import Trained
+    from adaptag.annotation.pool import Pool
     from adaptag.annotation.review import Disagreement
     from adaptag.annotation.store import ImportedText, Sentence, Store, StoredAnswer
     from adaptag.decoding.model import Model
@@ -72,7 +73,7 @@ class Session:
         self._version = 0  # of the model
         self._since = 0  # answers since training was last requested
         self._learner: Learner | None = None
-        self._pool: Pool | None = None
+        self._generation = 0  # of the sentences and labels that a learner is made of
         self._review: list[Disagreement] = []
         self._review_wanted = False
         self._review_of = -1  # the number of the last answer that the review has seen
@@ -85,7 +86,12 @@ class Session:
         self._kind = self.store.kind
         self._curve = self.store.curve()
         self._reload_answers()
-        self._learner = self._pool = None
+        self._change_learner()
+
+    def _change_learner(self) -> None:
+        """Have a learner made of the sentences and labels as they are now."""
+        self._learner = None
+        self._generation += 1
 
     def _reload_answers(self) -> None:
         self._history = self.store.answers()
@@ -289,13 +295,15 @@ class Session:
             if name in [label.name for label in self._labels]:
                 raise ParameterError(f"the label {name!r} exists already")
             self.store.add_labels([name])
-            self._labels, self._learner = self.store.labels(), None
+            self._labels = self.store.labels()
+            self._change_learner()
 
     def remove_label(self, name: str) -> None:
         """Remove a label that no answer has."""
         with self._lock:
             self.store.remove_label(name)
-            self._labels, self._learner = self.store.labels(), None
+            self._labels = self.store.labels()
+            self._change_learner()
             self._request()
 
     @property
@@ -410,46 +418,47 @@ class Session:
         with self._lock:
             answers = [Answer(a.sentence, a.labels or ()) for a in self._answers.values()]
             newest = self._history[-1].number if self._history else -1
-            words = [s.words for s in self._sentences] if self._pool is None else []
+            sentences, generation = list(self._sentences), self._generation
             names = token_labels([label.name for label in self._labels], self._kind)
-            learner, pool = self._learner, self._pool
-            review_wanted, strategy = self._review_wanted, self.strategy
-            self._review_wanted = False
-        if pool is None or learner is None:
-            words = words or [s.words for s in self._sentences]
-            pool = Pool(words) if pool is None else pool
+            learner = self._learner
+            review_wanted, self._review_wanted = self._review_wanted, False
+        if learner is None:
+            words = [sentence.words for sentence in sentences]
             learner = Learner(words, template=self._template, labels=names, seed=self._seed)
         trained = learner.train(answers)
         with self._lock:
-            self._publish(trained, learner, pool)
-        self._choose(trained, pool, strategy, len(answers))
+            if generation == self._generation:
+                self._learner = learner
+            self._publish(trained)
+        self._choose(trained, learner.pool, len(answers))
         if review_wanted:
-            tokens = [s.words for s in self._sentences]
-            found = disagreements(learner, tokens, answers, seed=self._seed)
+            found: list[Disagreement] = []
+            if trained is not None:
+                words = [sentence.words for sentence in sentences]
+                found = disagreements(learner, trained.model, words, answers)
             with self._lock:
                 self._review, self._review_of = found, newest
 
-    def _publish(self, trained: Trained | None, learner: Learner, pool: Pool) -> None:
+    def _publish(self, trained: Trained | None) -> None:
         """Let others use a new model."""
-        self._trained, self._learner, self._pool = trained, learner, pool
+        self._trained = trained
         self._version += 1
         if trained is None or trained.held_out is None:
             return
         self._held_out = trained.held_out
         if not self._curve or self._curve[-1].answers != trained.n_answers:
-            score = trained.held_out
-            self._curve.append(
-                self.store.add_point(
-                    trained.n_answers, score.metric, float(score.score), trained.seconds
-                )
-            )
+            metric, score = trained.held_out.metric, float(trained.held_out.score)
+            point = self.store.add_point(trained.n_answers, metric, score, trained.seconds)
+            self._curve.append(point)
 
-    def _choose(self, trained: Trained | None, pool: Pool, strategy: str, n_answers: int) -> None:
+    def _choose(self, trained: Trained | None, pool: Pool, n_answers: int) -> None:
+        """Choose the next sentences, so that none has to be chosen when one is asked for."""
         with self._lock:
-            n = len(self._sentences)
-            candidates = np.array([i for i in range(n) if i not in self._answers], np.int64)
+            numbers = [n for n in range(len(pool)) if n not in self._answers]
+            strategy = self.strategy
         model = None if trained is None else trained.model
         seed = self._seed + n_answers
+        candidates = np.array(numbers, np.int64)
         chosen = choose(model, pool, candidates, QUEUE, strategy=strategy, seed=seed)
         with self._lock:
             self._queue = deque(chosen)

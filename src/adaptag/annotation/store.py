@@ -14,6 +14,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from adaptag.annotation.labels import COLOURS, KINDS, SPANS, Label, check_name, free_key
 from adaptag.annotation.schema import SCHEMA, VERSION
+from adaptag.corpus.tokenizers import DEFAULT, TOKENIZERS
 from adaptag.errors import AdaptagError, FileError, MissingFileError, ParameterError, unknown
 
 if TYPE_CHECKING:
@@ -220,6 +221,17 @@ class Store:
             if self._rows("SELECT 1 FROM labels LIMIT 1"):
                 raise ParameterError(f"the project has labels of {self.kind}, not {kind}")
             self.set_setting("kind", kind)
+
+    @property
+    def tokenizer(self) -> str:
+        """The name of what cuts text into tokens."""
+        return self.setting("tokenizer", DEFAULT)
+
+    def set_tokenizer(self, name: str) -> None:
+        """Choose what cuts text into tokens; texts that were added before stay as they are."""
+        if name not in TOKENIZERS:
+            raise ParameterError(unknown("tokenizer", name, TOKENIZERS))
+        self.set_setting("tokenizer", name)
 
     def labels(self) -> list[Label]:
         """The labels, in the order in which they were added."""

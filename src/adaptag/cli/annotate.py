@@ -28,6 +28,13 @@ def annotate(
     import_format: Annotated[
         str, option(help="The format of these files: auto, text, columns or jsonl.")
     ] = "auto",
+    tokenizer: Annotated[
+        str | None,
+        option(
+            help="What cuts text into tokens: unicode, whitespace or characters.",
+            show_default="that of the project, at first unicode",
+        ),
+    ] = None,
     labels: Annotated[
         str | None, option(help="Labels to add, with commas between them: PER,LOC.")
     ] = None,
@@ -69,10 +76,12 @@ def annotate(
     """
     from adaptag.annotation.store import Store
 
-    changes = bool(imports or labels or strategy or tags)
+    changes = bool(imports or labels or strategy or tags or tokenizer)
     with Store(project, create=export is None, exclusive=export is None or changes) as store:
         if tags:
             store.set_kind("tags")
+        if tokenizer is not None:
+            store.set_tokenizer(tokenizer)
         for path in imports or []:
             _import(store, path, import_format)
         if labels:
@@ -91,7 +100,7 @@ def _import(store: Store, path: Path, format: str) -> None:  # noqa: A002
     from adaptag.annotation.importing import read_texts
     from adaptag.storage.files import read_bytes
 
-    found = read_texts(read_bytes(path), str(path), format)
+    found = read_texts(read_bytes(path), str(path), format, store.tokenizer)
     n = store.add_texts(found.texts, path.name, labels=found.labels, kind=found.kind)
     labelled = f", {found.n_labelled:,} of them labelled" if found.n_labelled else ""
     say(f"{path}: {n:,} sentences added{labelled}")
