@@ -8,10 +8,9 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
-from starlette.routing import Mount, Route
+from starlette.routing import Mount, Route, Router
 
 from adaptag.annotation.exporting import EXPORT_FORMATS, export_bytes
 from adaptag.annotation.importing import AUTO, IMPORT_FORMATS, read_texts
@@ -39,7 +38,7 @@ FILES = {  # the name and the media type of a file of each format
 }
 
 
-def annotation_app(session: Session, annotator: str) -> Starlette:
+def annotation_app(session: Session, annotator: str) -> Router:
     """Make the application.
 
     Args:
@@ -50,7 +49,7 @@ def annotation_app(session: Session, annotator: str) -> Starlette:
     api = _Api(session, annotator)
 
     @contextlib.asynccontextmanager
-    async def lifespan(_: Starlette) -> AsyncIterator[None]:
+    async def lifespan(_: object) -> AsyncIterator[None]:
         session.start()
         try:
             yield
@@ -76,7 +75,7 @@ def annotation_app(session: Session, annotator: str) -> Starlette:
         Route(path, _endpoint(call, method), methods=[method])
         for (method, path), call in calls.items()
     ]
-    return Starlette(
+    return Router(  # which raises errors, so that the guard answers them
         routes=[
             Route("/", files["annotation.html"]),
             *routes,

@@ -10,7 +10,11 @@ export function element(name, { text, ...attributes } = {}, ...children) {
   return node;
 }
 
-export const percent = (p) => `${Math.min(99, Math.round(100 * p))} %`;
+// A probability in percent; certain is nothing.
+export function percent(p) {
+  const rounded = Math.min(99, Math.round(100 * p));
+  return rounded < 1 ? "< 1 %" : `${rounded} %`;
+}
 
 // The spans that labels spell: first and last token, and the label.
 export function spansOf(labels) {

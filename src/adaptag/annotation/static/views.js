@@ -50,7 +50,7 @@ export class ReviewView {
     return element(
       "li",
       { class: "card", "data-sentence": row.sentence },
-      element("p", { class: "small faint", text: `labelled by ${row.annotator}; ${percent(row.probability)} probable to the model` }),
+      element("p", { class: "small faint", text: `${row.annotator} labelled (probability ${percent(row.probability)})` }),
       sentence(row, row.labels, page.project),
       element("p", { class: "small faint", text: "The model says" }),
       sentence(row, row.model, page.project),
