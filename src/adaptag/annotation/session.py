@@ -340,6 +340,7 @@ class Session:
                 "sentences": len(self._sentences),
                 "answered": len(answers),
                 "skipped": len({n for _, n in self._skipped if n not in self._answers}),
+                "strategy": self.strategy,
                 "version": self._version,
                 "training": self._worker.busy,
                 "trained_on": 0 if trained is None else trained.n_answers,

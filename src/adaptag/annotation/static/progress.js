@@ -24,7 +24,8 @@ export function showProgress(progress, project) {
 function modelText(progress) {
   if (progress.error) return `Training failed: ${progress.error}`;
   const metric = progress.curve.at(-1)?.metric ?? "F1";
-  const of = progress.curve.length ? `${metric} on held-out answers. ` : "";
+  const harder = progress.strategy === "uncertain" ? ", which are harder than other sentences" : "";
+  const of = progress.curve.length ? `${metric} on held-out answers${harder}. ` : "";
   if (progress.training && !progress.trained_on) return `${of}Training …`;
   if (!progress.trained_on) return `${of}The model is trained after a few answers.`;
   const seconds = progress.seconds < 0.1 ? progress.seconds.toFixed(2) : progress.seconds.toFixed(1);
