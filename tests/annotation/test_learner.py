@@ -127,6 +127,14 @@ def test_partial_labels_change_the_scheme_where_they_would_be_lost(learner):
     assert learner.train(single).model.training_scheme is None
 
 
+def test_answers_without_a_label_do_not_count(learner):
+    nothing = [Answer(n, (None,) * len(SENTENCES[n])) for n in range(20, 40)]
+    trained = learner.train([*GOLD[:21], *nothing])  # the last answer to sentence 20 takes it back
+    expected = learner.train(GOLD[:20])
+    assert trained.n_answers == 20
+    np.testing.assert_array_equal(trained.model.weights, expected.model.weights)
+
+
 def test_partly_labelled_sentences_are_not_scored(learner):
     answers = [*GOLD[:20], *(hide(answer, lambda t: t > 0) for answer in GOLD[20:40])]
     trained = learner.train(answers)

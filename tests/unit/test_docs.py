@@ -32,6 +32,7 @@ PAGES = {  # and how many outputs they show, at least
     "docs/guide/evaluation.md": 1,
     "docs/guide/files.md": 0,
     "docs/guide/label-schemes.md": 2,
+    "docs/guide/labelling-effort.md": 1,
     "docs/guide/probabilities.md": 2,
     "docs/guide/reproducing.md": 1,
     "docs/guide/segmentation.md": 4,

@@ -23,6 +23,7 @@ from adaptag.decoding.tagging_job import tagging_job
 from adaptag.errors import ParameterError, unknown
 from adaptag.features.settings import FeatureSettings
 from adaptag.parallel import threads_for
+from adaptag.training.initial_rate import find_rate
 from adaptag.training.settings import MOST_TYPES, TaggingSettings
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class Learner:
         numbers, dataset = self._encode(answers)
         if dataset is None:
             return None
-        settings = _with_scheme(self._settings, dataset)
+        settings = _decided(self._settings, dataset)
         folds = self._folds(numbers, dataset)
         folds = folds[: max(1, FOLD_TOKENS // dataset.n_tokens)]
         train = partial(_train, dataset, settings)
@@ -155,7 +156,7 @@ class Learner:
         numbers, dataset = self._encode(answers)
         if dataset is None:
             return {}
-        settings = _with_scheme(self._settings, dataset)
+        settings = _decided(self._settings, dataset)
         found: dict[int, NDArray[np.float32]] = {}
         for rest, part in self._folds(numbers, dataset):
             model, held_out = _train(dataset, settings, rest), dataset.select(part)
@@ -216,6 +217,14 @@ def _train(dataset: Dataset, settings: TaggingSettings, sentences: NDArray[np.in
     return tagging_job(dataset.select(sentences), settings).run()
 
 
+def _decided(settings: TaggingSettings, dataset: Dataset) -> TaggingSettings:
+    """The settings with the label scheme and the learning rate, found once for all folds."""
+    settings = _with_scheme(settings, dataset)
+    examples = tagging_job(dataset, settings).examples
+    rate = find_rate(examples, settings.chosen, settings.values(), settings.seed)
+    return replace(settings, parameters={"rate": rate})
+
+
 def _with_scheme(settings: TaggingSettings, dataset: Dataset) -> TaggingSettings:
     """The settings with the label scheme to train with.
 
@@ -224,8 +233,6 @@ def _with_scheme(settings: TaggingSettings, dataset: Dataset) -> TaggingSettings
     """
     names, offsets = dataset.label_names, dataset.encoded.sentences
     tokens, starts = known_sentences(dataset.labels, offsets)
-    if not len(tokens):
-        tokens, starts = np.arange(dataset.n_tokens), offsets
     own = followed_scheme(LabelWindows.of(names, dataset.labels[tokens], starts))
     chunks = ChunkScheme(names)
     if own is None or len(chunks.types) > MOST_TYPES:

@@ -9,8 +9,8 @@ distribution of a token's label and c(w) the number of times that its word w occ
 
 is the value of a sentence for the work that it makes. A batch is chosen greedily; n(w) is the
 number of its sentences that have the word already, so that one batch does not ask the same thing
-again and again. Entropy as the measure of doubt and its weighting by density follow Settles and
-Craven (2008), An analysis of active learning strategies for sequence labeling tasks.
+again and again. Settles and Craven (2008, An analysis of active learning strategies for sequence
+labeling tasks) compare measures of doubt, token entropy among them, and weight them by density.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ __all__ = ["STRATEGIES", "choose", "sentence_values", "token_entropies"]
 UNCERTAIN, RANDOM, IN_ORDER = "uncertain", "random", "in-order"
 STRATEGIES = (UNCERTAIN, RANDOM, IN_ORDER)
 SAMPLE = 2_000  # sentences that are scored; of more candidates, a random sample is
-OVERHEAD = 10  # the work that a sentence makes apart from its tokens, in tokens
+OVERHEAD = 5  # the work that a sentence makes apart from its tokens, in tokens
 REPEATED = 0.5  # the share of a word's gain that is left for each sentence of a batch that has it
 SHORTLIST = 20  # sentences that are compared for each one of a batch
 
