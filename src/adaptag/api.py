@@ -5,14 +5,16 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from adaptag.corpus.columns import ColumnCorpus
-from adaptag.corpus.data import corpus_of
+from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
+from adaptag.corpus.data import corpus_of, format_of, is_text
 from adaptag.corpus.label_files import convert_sequences
+from adaptag.corpus.span_files import LabelledTokens, records_of_data
+from adaptag.corpus.tokenizers import DEFAULT, tokenizer_name, tokenizer_of
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model
 from adaptag.decoding.tagging_job import tagging_job
 from adaptag.errors import CorpusError, ParameterError
-from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences
+from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences, evaluate_spans
 from adaptag.features.settings import FeatureSettings
 from adaptag.settings import AUTO, split_options, with_options
 from adaptag.storage.tensors import kind_of
@@ -22,8 +24,9 @@ from adaptag.training.settings import TaggingSettings, parameter_names
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from adaptag.corpus.columns import ColumnFormat
     from adaptag.corpus.data import Corpus
+    from adaptag.corpus.span_files import Record
+    from adaptag.corpus.spans import TaggedText
     from adaptag.storage.files import PathLike, Source
     from adaptag.training.callbacks import Callback
 
@@ -54,7 +57,8 @@ def train(
             label last in each token unless ``labels`` are given, sentences of feature dictionaries
             with ``labels``, or a table: a data frame of pandas or polars, a ``datasets.Dataset``,
             with a list in the column ``tokens`` and one in ``tags``, ``ner_tags`` or ``labels`` of
-            each row.
+            each row; or [texts with spans](guide/raw-text.md), as JSON lines, exports of
+            annotation tools, ``TaggedText`` or dictionaries.
         labels: The labels of sentences given as Python data, one list per sentence; None stands for
             a label that is not known.
         dev: Development data, like ``data`` with labels inside: it is scored after every pass, the
@@ -65,8 +69,9 @@ def train(
             data: 5 passes and 5 more give the same bits as 10. ``passes`` are those to add; a pass
             that was interrupted counts as one. Training that had a ``start`` needs it again.
         checkpoint: A file for the state of training at the end, for ``resume``.
-        format: The format of a column file, if it cannot be detected; or ``attributes`` for a
-            CRFsuite file.
+        format: The format of a column file, if it cannot be detected; ``attributes`` for a
+            CRFsuite file; or ``jsonl``, ``json``, ``doccano``, ``label-studio`` or ``brat`` for
+            labelled texts, if the name of the file does not tell.
         callbacks: Objects that are notified of the progress and can stop training.
         **options: The settings of features (``template``, ``cutoff``, …) and of training
             (``algorithm``, ``passes``, ``seed``, …), and the parameters of the algorithm (``rate``,
@@ -100,7 +105,15 @@ def train(
         )
     origin = start if start is None or isinstance(start, Model) else Model.load(start)
     dataset = _encode(data, labels, FeatureSettings(**features), origin, format, settings.threads)
-    job = tagging_job(dataset, settings, dev=dev, start=origin, format=format, callbacks=callbacks)
+    job = tagging_job(
+        dataset,
+        settings,
+        dev=dev,
+        start=origin,
+        format=format,
+        tokenizer=features.get("tokenizer"),
+        callbacks=callbacks,
+    )
     job.resume = state
     model = job.run()
     if checkpoint is not None and job.result.checkpoint is not None:
@@ -144,24 +157,48 @@ def _encode(
     if isinstance(data, (str, os.PathLike)) and kind_of(data) == "dataset":
         data = Dataset.load(data)
     if isinstance(data, Dataset):
-        if labels is not None or settings.given():
+        if labels is not None or settings.given().keys() - {"tokenizer"}:
             raise ParameterError("an encoded dataset has its labels and features already")
         if start is not None and not data.extends(start.index, start.labels):
             raise ParameterError("the dataset was encoded without the model to start from")
+        _check_same_tokenizer(settings.tokenizer, data)
         return data
+    tokenizer = settings.tokenizer
+    if tokenizer is not None:
+        tokenizer_of(tokenizer)
     if start is not None:
         if {"template", "rich_edges", "hash_bits"} & settings.given().keys():
             raise ParameterError("the model to start from has its template and features already")
         tokens = None if not start.index.template.attributes else False
-        corpus = corpus_of(data, labels, format=format, tokens=tokens, threads=threads)
+        corpus = corpus_of(
+            data,
+            labels,
+            format=format,
+            tokens=tokens,
+            tokenizer=tokenizer or start.tokenizer,
+            threads=threads,
+        )
         return Dataset.grow(corpus, start.index, start.labels, settings, threads)
-    corpus = corpus_of(data, labels, format=format, threads=threads)
+    corpus = corpus_of(data, labels, format=format, tokenizer=tokenizer, threads=threads)
     return Dataset.build(corpus, settings, threads)
 
 
-def read(path: Source, format: Format = None) -> Corpus:  # noqa: A002
-    """Read a corpus: a column file, or with ``format="attributes"`` a CRFsuite file."""
-    corpus: Corpus = corpus_of(path, format=format)
+def _check_same_tokenizer(tokenizer: Any, dataset: Dataset) -> None:
+    """Raise where a dataset was encoded with another tokenizer than the one given."""
+    given, own = tokenizer_name(tokenizer), dataset.features.get("tokenizer") or DEFAULT
+    if given is not None and given != own:
+        raise ParameterError(f"the dataset was encoded with the tokenizer {own}, not {given}")
+
+
+def read(path: Source, format: Format = None, *, tokenizer: Any = None) -> Corpus:  # noqa: A002
+    """Read a corpus: a column file, labelled texts, or a CRFsuite file.
+
+    Args:
+        path: The file.
+        format: As for ``train``.
+        tokenizer: What cuts labelled texts into tokens, as for ``train``.
+    """
+    corpus: Corpus = corpus_of(path, format=format, tokenizer=tokenizer)
     return corpus
 
 
@@ -183,14 +220,15 @@ def convert_labels(
     return convert_sequences(labels, to, source)
 
 
-def evaluate(
-    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], *, metric: str = AUTO
-) -> Evaluation:
+def evaluate(gold: Sequence[Any], predicted: Sequence[Any], *, metric: str = AUTO) -> Evaluation:
     """Score predicted label sequences: chunks as conlleval does, or tokens where there are none.
 
+    Texts with spans are scored by their spans: right are those with the same start, end and label.
+
     Args:
-        gold: The gold labels of each sentence.
-        predicted: The predicted labels of each sentence.
+        gold: The gold labels of each sentence; or texts with spans, each a ``TaggedText`` or a
+            dictionary.
+        predicted: The predicted labels of each sentence, or the same texts with predicted spans.
         metric: ``F1`` scores chunks, ``accuracy`` tokens, ``auto`` what most labels mark.
 
     Examples:
@@ -199,17 +237,33 @@ def evaluate(
         >>> result.chunks.f1
         100.0
     """
+    if len(gold) and is_text(gold[0]):
+        return evaluate_spans(
+            *(_tagged(records_of_data(list(texts))) for texts in (gold, predicted))
+        )
     return evaluate_sequences(gold, predicted, metric=metric)
 
 
 def evaluate_file(
     path: Source,
-    format: ColumnFormat | None = None,  # noqa: A002
+    format: Format = None,  # noqa: A002
     *,
     metric: str = AUTO,
+    predicted: Source | None = None,
 ) -> Evaluation:
-    """Score a tagged column file: the last two columns are gold and predicted labels."""
-    corpus = ColumnCorpus.read(path, format)
+    """Score a tagged column file: the last two columns are gold and predicted labels.
+
+    Args:
+        path: The file; with ``predicted``, a file of texts with the right spans.
+        format: The format of the files, as for ``train``.
+        metric: As for ``evaluate``.
+        predicted: A file of the same texts with the predicted spans.
+    """
+    if predicted is not None:
+        texts = (_texts_of(source, format) for source in (path, predicted))
+        return evaluate_spans(*texts)
+    columns = format if isinstance(format, ColumnFormat) else None
+    corpus = ColumnCorpus.read(path, columns)
     if corpus.n_columns < 2:
         raise CorpusError(
             f"{path}:{corpus.lines[0]}: 1 column; the last two must be gold and predicted labels"
@@ -217,3 +271,21 @@ def evaluate_file(
     gold, names = corpus.number_labels(column=-2)
     predicted, names = corpus.number_labels(names)
     return evaluate_ids(gold, predicted, corpus.sentences, names, metric=metric)
+
+
+def _texts_of(source: Source, format: Format) -> list[TaggedText]:  # noqa: A002
+    """The texts of a file, with their spans."""
+    from adaptag.corpus.annotation_files import read_records
+
+    name = format if isinstance(format, str) else format_of(source)
+    return _tagged(read_records(source, name or "jsonl"))
+
+
+def _tagged(records: Iterable[Record]) -> list[TaggedText]:
+    """The texts of records; those that are cut into tokens have no places."""
+    texts = []
+    for record in records:
+        if isinstance(record, LabelledTokens):
+            raise CorpusError("tokens with tags; spans are scored where all data is text")
+        texts.append(record.tagged())
+    return texts

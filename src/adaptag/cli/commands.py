@@ -21,6 +21,7 @@ COMMANDS = {
     ("learn",): "learn.learn",
     ("annotate",): "annotate.annotate",
     ("inspect",): "inspect.inspect",
+    ("serve",): "serve.serve",
     ("calibrate",): "calibrate.calibrate",
     ("compact",): "compact.compact",
     ("encode",): "encode.encode",

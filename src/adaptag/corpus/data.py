@@ -6,6 +6,7 @@ is of the wrong type is refused with what was found and what is allowed.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,9 +14,10 @@ from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
 from adaptag.corpus.documents import Documents
 from adaptag.corpus.segmented import SegmentedCorpus
+from adaptag.corpus.spans import TaggedText
 from adaptag.corpus.tables import TAGS, is_table, sentences_and_labels
-from adaptag.errors import CorpusError, ParameterError, described, unknown
-from adaptag.storage.files import is_source, shown
+from adaptag.errors import CorpusError, ParameterError, described
+from adaptag.storage.files import COMPRESSED, is_source, shown
 from adaptag.storage.tensors import kind_of
 
 if TYPE_CHECKING:
@@ -23,19 +25,31 @@ if TYPE_CHECKING:
 
     Corpus = ColumnCorpus | AttributeCorpus
 
-__all__ = ["CLASSIFICATION", "SEGMENTATION", "TAGGING", "as_list", "corpus_of"]
+__all__ = [
+    "CLASSIFICATION",
+    "SEGMENTATION",
+    "TAGGING",
+    "as_list",
+    "corpus_of",
+    "format_of",
+    "is_text",
+]
 
 TAGGING = "tagging"
 SEGMENTATION = "segmentation"
 CLASSIFICATION = "classification"
-FORMATS = ("columns", "attributes")  # of files for tagging
+COLUMNS = "columns"
+ATTRIBUTES = "attributes"
+ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".ann": "brat"}
+"""The formats of labelled texts that the ending of a file tells; a folder is one of BRAT."""
 CORPORA: dict[str, tuple[type, ...]] = {
     TAGGING: (ColumnCorpus, AttributeCorpus),
     SEGMENTATION: (SegmentedCorpus,),
     CLASSIFICATION: (Documents,),
 }
 ALLOWED = {
-    TAGGING: "a path, an open file, a table, or a list of sentences, each a list of tokens",
+    TAGGING: "a path, an open file, a table, a list of sentences, each a list of tokens, or a list "
+    "of texts with spans",
     SEGMENTATION: "a path, an open file, or a list of sentences, each a list of words",
     CLASSIFICATION: "a path, an open file, or a list of texts with their labels",
 }
@@ -49,21 +63,27 @@ def corpus_of(
     format: Any = None,  # noqa: A002
     labelled: bool = True,
     tokens: bool | None = None,
+    tokenizer: Any = None,
     threads: int | None = None,
 ) -> Any:
     """Turn data into the corpus of a task.
 
     Args:
         data: A path, an open file, a corpus, a table (for tagging), or Python data: sentences of
-            tokens, sentences of feature dictionaries, sentences of words, or texts.
+            tokens, sentences of feature dictionaries, texts with spans (``TaggedText`` or
+            dictionaries), sentences of words, or texts.
         labels: The labels of Python data, given separately: a list for each sentence, with None
             for a label that is not known; the words of each text; or the class of each text.
         task: ``tagging``, ``segmentation`` or ``classification``.
-        format: How a file is written: a ``ColumnFormat``, ``attributes``, or a ``DocumentFormat``.
+        format: How a file is written: a ``ColumnFormat``, ``columns``, ``attributes``, a format of
+            labelled texts (``jsonl``, ``json``, ``doccano``, ``label-studio``, ``brat``), or a
+            ``DocumentFormat``. Where it is None or a ``ColumnFormat``, the ending of a file may
+            say that it has labelled texts.
         labelled: Whether the data must have labels, inside it or given separately.
         tokens: For tagging: whether positions are tokens (strings, or tuples of columns), or else
             features (dictionaries, or lists of attributes). None means that the first
             position decides.
+        tokenizer: What cuts labelled texts into tokens, see ``tokenizer_of``.
         threads: The number of threads that read a file; None means one per core.
 
     Returns:
@@ -72,7 +92,7 @@ def corpus_of(
     if isinstance(data, CORPORA[task]) or is_source(data):
         if labels is not None:
             raise ParameterError("labels can only be given with Python data or a table")
-        return _read(data, task, format, threads) if is_source(data) else data
+        return _read(data, task, format, tokenizer, threads) if is_source(data) else data
     if task == TAGGING and is_table(data):
         data, inside = sentences_and_labels(data)
         labels = inside if labels is None else labels
@@ -88,7 +108,21 @@ def corpus_of(
             raise CorpusError("texts need their labels: one for each text")
         names = None if labels is None else as_list(labels, "labels")
         return Documents.from_texts(items, names, format)
+    if labels is None and items and is_text(items[0]):
+        from adaptag.corpus.span_files import records_of_data, span_corpus
+
+        return span_corpus(records_of_data(items), "<data>", tokenizer)
     return _sentences(items, labels, labelled, tokens)
+
+
+def format_of(source: Source) -> str | None:
+    """The format of a file of labelled texts by its name; None where its name does not tell."""
+    if not isinstance(source, (str, os.PathLike)):
+        return None
+    name, suffix = os.path.splitext(source)  # noqa: PTH122
+    if suffix in COMPRESSED:
+        suffix = os.path.splitext(name)[1]  # noqa: PTH122
+    return ENDINGS.get(suffix) or ("brat" if os.path.isdir(source) else None)  # noqa: PTH112
 
 
 def as_list(data: Any, name: str, allowed: str = "a list") -> list[Any]:
@@ -100,20 +134,39 @@ def as_list(data: Any, name: str, allowed: str = "a list") -> list[Any]:
     return data if isinstance(data, list) else list(data)
 
 
-def _read(source: Source, task: str, format: Any, threads: int | None) -> Any:  # noqa: A002
-    kind = kind_of(source)
+def _read(
+    source: Source,
+    task: str,
+    format: Any,  # noqa: A002
+    tokenizer: Any,
+    threads: int | None,
+) -> Any:
+    name = format if isinstance(format, str) else None
+    if task == TAGGING and name is None:
+        name = format_of(source)
+    kind = None if name == "brat" else kind_of(source)
     if kind is not None:
         raise CorpusError(f"{shown(source)}: holds an adaptag {kind}; expected a text file")
     if task == SEGMENTATION:
         return SegmentedCorpus.read(source)
     if task == CLASSIFICATION:
         return Documents.read(source, format)
-    if isinstance(format, str) and format not in FORMATS:
-        raise ParameterError(unknown("format", format, FORMATS))
-    if format == "attributes":
+    if name == ATTRIBUTES:
         return AttributeCorpus.read(source)
+    if name is not None and name != COLUMNS:
+        from adaptag.corpus.annotation_files import read_records
+        from adaptag.corpus.span_files import span_corpus
+
+        return span_corpus(read_records(source, name), shown(source), tokenizer)
     column_format = format if isinstance(format, ColumnFormat) else None
     return ColumnCorpus.read(source, column_format, threads=threads)
+
+
+def is_text(item: Any) -> bool:
+    """Whether an item is a text with spans, or a dictionary with tokens and tags."""
+    if isinstance(item, Mapping):
+        return "text" in item or "tokens" in item
+    return isinstance(item, TaggedText)
 
 
 def _sentences(

@@ -14,7 +14,6 @@ from typing import Any
 
 from adaptag.corpus.word_boundaries import characters_in, words_in
 from adaptag.errors import ParameterError, described, unknown
-from adaptag.storage.tensors import kind_of
 
 __all__ = [
     "CUSTOM",
@@ -23,6 +22,8 @@ __all__ = [
     "STORED_NAMES",
     "TOKENIZERS",
     "Tokenizer",
+    "check_tokenizer",
+    "is_segmenter_file",
     "tokenizer_name",
     "tokenizer_of",
 ]
@@ -84,22 +85,21 @@ STORED_NAMES = (*TOKENIZERS, SEGMENTER, CUSTOM)
 """The names that a model may have stored."""
 
 
-def tokenizer_of(tokenizer: Any, stored: str | None = None) -> Tokenizer:
+def tokenizer_of(tokenizer: Any) -> Tokenizer:
     """Make a tokenizer of what a user gives.
 
     Args:
         tokenizer: A name of ``TOKENIZERS``, a ``Segmenter``, a function from a line to the start
-            and end of each of its tokens, or None for the one that is stored.
-        stored: The name that the model has stored, if there is a model.
+            and end of each of its tokens, or None for the default.
     """
     if tokenizer is None:
-        tokenizer = stored or DEFAULT
+        tokenizer = DEFAULT
     if isinstance(tokenizer, Tokenizer):
         return tokenizer
     if isinstance(tokenizer, str) and tokenizer in TOKENIZERS:
         return TOKENIZERS[tokenizer]
     if isinstance(tokenizer, (str, os.PathLike)):
-        raise ParameterError(_why_not(str(tokenizer), stored))
+        raise ParameterError(_why_not(str(tokenizer)))
     if getattr(tokenizer, "kind", None) == SEGMENTER:
         return Tokenizer(SEGMENTER, _words_of(tokenizer.cut))
     if not callable(tokenizer):
@@ -108,6 +108,21 @@ def tokenizer_of(tokenizer: Any, stored: str | None = None) -> Tokenizer:
             "or a function that gives the start and end of each token"
         )
     return Tokenizer(CUSTOM, _checked(tokenizer))
+
+
+def check_tokenizer(tokenizer: Any) -> None:
+    """Raise where a value is neither a tokenizer nor the file of a segmenter."""
+    if not is_segmenter_file(tokenizer):
+        tokenizer_of(tokenizer)
+
+
+def is_segmenter_file(tokenizer: Any) -> bool:
+    """Whether a value is the path of a segmenter, and not the name of a tokenizer."""
+    from adaptag.storage.tensors import kind_of
+
+    if not isinstance(tokenizer, (str, os.PathLike)) or tokenizer in STORED_NAMES:
+        return False
+    return os.path.isfile(tokenizer) and kind_of(tokenizer) == SEGMENTER  # noqa: PTH113
 
 
 def tokenizer_name(tokenizer: Any) -> str | None:
@@ -119,14 +134,13 @@ def tokenizer_name(tokenizer: Any) -> str | None:
     return tokenizer_of(tokenizer).name
 
 
-def _why_not(name: str, stored: str | None) -> str:
+def _why_not(name: str) -> str:
     """The message that a name or a path is no tokenizer."""
     if name == SEGMENTER:
-        reason = "the model was trained with a segmenter as" if stored else "segmenter is no"
-        return f"{reason} tokenizer; give one: tokenizer=adaptag.load(…), --tokenizer FILE"
+        return "the tokenizer is a segmenter; give it: tokenizer=adaptag.load(…), --tokenizer FILE"
     if name == CUSTOM:
-        return "the model was trained with a tokenizer of your own; give it: tokenizer=…"
-    if os.path.isfile(name) and kind_of(name) == SEGMENTER:  # noqa: PTH113
+        return "the tokenizer is a function of your own; give it: tokenizer=…"
+    if is_segmenter_file(name):
         return f"{name} is the file of a segmenter; load it: tokenizer=adaptag.load({name!r})"
     return unknown("tokenizer", name, TOKENIZERS) + "; or a segmenter"
 

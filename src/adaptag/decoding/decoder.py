@@ -149,9 +149,11 @@ class ChainDecoder(LinearChain[FeatureIndex]):
         return self._marginals(self._data(encoded), legal, None, n)
 
     @raises_corpus_errors
-    def segments_corpus(self, corpus: Corpus, legal: str | None = None) -> list[list[Segment]]:
+    def segments_corpus(
+        self, corpus: Corpus, legal: str | None = None, threads: int | None = None
+    ) -> list[list[Segment]]:
         """For each sentence the chunks of the best labels, each with its probability."""
-        return self._segments(self.index.encode(corpus), legal)
+        return self._segments(self.index.encode(corpus, threads=threads), legal)
 
     @raises_corpus_errors
     def segments_encoded(self, encoded: Encoded, legal: str | None = None) -> list[list[Segment]]:

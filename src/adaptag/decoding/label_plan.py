@@ -13,6 +13,7 @@ from adaptag.corpus.chunks import ChunkScheme, LabelScheme
 from adaptag.corpus.labels import check_transitions
 from adaptag.corpus.schemes import TrainingLabels, followed_scheme
 from adaptag.corpus.settings import AS_IS
+from adaptag.corpus.tokenizers import tokenizer_name
 from adaptag.corpus.transitions import converted_transitions, legal_transitions
 from adaptag.decoding.model import Model
 from adaptag.decoding.output import SchemeOutput
@@ -151,6 +152,9 @@ class LabelPlan:
                 "algorithm": record["algorithm"],
                 "parameters": record["parameters"],
             }
+            tokenizer = tokenizer_name(record.get("feature_settings", {}).get("tokenizer"))
+            if tokenizer is not None:
+                configuration["text"] = {"tokenizer": tokenizer}
         return Model(
             self.labels,
             index,

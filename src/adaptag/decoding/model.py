@@ -12,11 +12,13 @@ import numpy as np
 from adaptag.corpus.chunks import ChunkScheme
 from adaptag.corpus.data import as_list, corpus_of
 from adaptag.corpus.settings import SCHEMES
+from adaptag.corpus.tokenizers import DEFAULT, STORED_NAMES
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.calibration import best_temperature, measure_calibration
 from adaptag.decoding.decoder import ChainDecoder, Segment, raises_corpus_errors
 from adaptag.decoding.explanation import Explanation, explain
 from adaptag.decoding.scorer import TagScorer
+from adaptag.decoding.texts import tag_texts
 from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.evaluation import METRICS, Evaluation
 from adaptag.evaluation.calibration import BINS
@@ -29,6 +31,7 @@ if TYPE_CHECKING:
 
     from adaptag._native import core
     from adaptag.corpus.data import Corpus
+    from adaptag.corpus.spans import TaggedText
     from adaptag.evaluation.calibration import Calibration
     from adaptag.features.index import Encoded
 
@@ -92,6 +95,44 @@ class Model(ChainDecoder):
         names = [self.labels[y] for y in self.tag_corpus(corpus, legal, threads).tolist()]
         return [names[a:b] for a, b in itertools.pairwise(corpus.sentences.tolist())]
 
+    def tag_text(self, text: str, *, tokenizer: Any = None, legal: str | None = None) -> TaggedText:
+        """Tag a raw text: its labelled spans, with their places and probabilities.
+
+        Each line is a sentence. Where the labels mark chunks, a span is a chunk; else each token
+        whose label is not ``O`` is one.
+
+        Args:
+            text: The text.
+            tokenizer: What cuts the text into tokens: ``unicode``, ``whitespace``, ``characters``,
+                a ``Segmenter``, or a function that gives the start and end of each token of a
+                line; by default that of the model.
+            legal: As in the other methods.
+        """
+        return self.tag_texts([text], tokenizer=tokenizer, legal=legal, threads=1)[0]
+
+    def tag_texts(
+        self,
+        texts: Iterable[str],
+        *,
+        tokenizer: Any = None,
+        legal: str | None = None,
+        threads: int | None = None,
+        probabilities: bool = True,
+    ) -> list[TaggedText]:
+        """Tag many raw texts, on all cores unless ``threads`` is given; see ``tag_text``.
+
+        Args:
+            texts: The texts.
+            tokenizer: As for ``tag_text``.
+            legal: As in the other methods.
+            threads: The number of threads.
+            probabilities: Whether spans get their probabilities; it is faster without them.
+        """
+        listed = as_list(texts, "texts", "a list of strings")
+        return tag_texts(
+            self, listed, tokenizer, legal, threads=threads, probabilities=probabilities
+        )
+
     def evaluate(
         self,
         data: Any,
@@ -100,6 +141,7 @@ class Model(ChainDecoder):
         legal: str | None = None,
         format: Any = None,  # noqa: A002
         metric: str | None = None,
+        tokenizer: Any = None,
     ) -> Evaluation:
         """Tag labelled data, and score it.
 
@@ -109,8 +151,9 @@ class Model(ChainDecoder):
             legal: As in the other methods.
             format: As in ``adaptag.train``.
             metric: ``F1`` or ``accuracy``; by default that of the model.
+            tokenizer: What cuts labelled texts into tokens; by default as in training.
         """
-        dataset = self.encode(data, labels, format=format)
+        dataset = self.encode(data, labels, format=format, tokenizer=tokenizer)
         return TagScorer(dataset, metric or self.metric, legal).evaluate(self)
 
     def calibration(
@@ -160,11 +203,12 @@ class Model(ChainDecoder):
         labels: Iterable[Sequence[str | None]] | None = None,
         *,
         format: Any = None,  # noqa: A002
+        tokenizer: Any = None,
     ) -> Dataset:
         """Encode labelled data with the features of the model; what is encoded stays as it is."""
         if isinstance(data, Dataset):
             return data
-        corpus = self.read(data, labels, format=format)
+        corpus = self.read(data, labels, format=format, tokenizer=tokenizer)
         return Dataset.encode(corpus, self.index, self.labels)
 
     def read(
@@ -173,11 +217,18 @@ class Model(ChainDecoder):
         labels: Iterable[Sequence[str | None]] | None = None,
         *,
         format: Any = None,  # noqa: A002
+        tokenizer: Any = None,
     ) -> Corpus:
         """Read labelled data, to score on it several times; the arguments are those above."""
         attributes = self.index.template.attributes
         form = "attributes" if attributes else format
-        corpus: Corpus = corpus_of(data, labels, format=form, tokens=not attributes)
+        corpus: Corpus = corpus_of(
+            data,
+            labels,
+            format=form,
+            tokens=not attributes,
+            tokenizer=tokenizer or self.tokenizer,
+        )
         return corpus
 
     def compact(
@@ -215,8 +266,21 @@ class Model(ChainDecoder):
 
         return build(choose_threshold(None if corpus is None else score, within, prune), names)
 
+    @property
+    def tokenizer(self) -> str:
+        """The name of the tokenizer that the model was trained with, and that cuts raw text."""
+        return self.configured_tokenizer or DEFAULT
+
+    @property
+    def configured_tokenizer(self) -> str | None:
+        """The tokenizer that was chosen at training; None where none was."""
+        name: str | None = self.configuration.get("text", {}).get("tokenizer")
+        return name
+
     def _check(self) -> None:
         super()._check()
+        if "text" in self.configuration and self.configured_tokenizer not in STORED_NAMES:
+            raise ValueError(f"the text is configured as {self.configuration['text']!r}")
         section = self.configuration.get("labels")
         if section is not None and (
             section["scheme"] not in (None, *SCHEMES)

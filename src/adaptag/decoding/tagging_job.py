@@ -44,6 +44,7 @@ def tagging_job(
     dev: Any = None,
     start: Model | None = None,
     format: Format = None,  # noqa: A002
+    tokenizer: Any = None,
     callbacks: Sequence[Callback] = (),
 ) -> TrainingJob[Model]:
     """The job that trains a tagger on an encoded dataset; the arguments are those of ``train``."""
@@ -52,6 +53,8 @@ def tagging_job(
         "tokens": dataset.n_tokens,
         "feature_settings": dict(dataset.features),
     }
+    if start is not None and record["feature_settings"].get("tokenizer") is None:
+        record["feature_settings"]["tokenizer"] = start.configured_tokenizer
     windows = LabelWindows.of(dataset.label_names, dataset.labels, dataset.encoded.sentences)
     if settings.scheme == AUTO:
         scheme = AS_IS
@@ -73,7 +76,9 @@ def tagging_job(
         weights = remap_weights(start.weights, start.layout, examples.layout)
     scorer = None
     if dev is not None:
-        scorer = TagScorer(encode_dev(dev, dataset.index, plan.labels, format), plan.metric)
+        cutter = tokenizer or record["feature_settings"].get("tokenizer")
+        dev_data = encode_dev(dev, dataset.index, plan.labels, format, cutter)
+        scorer = TagScorer(dev_data, plan.metric)
     build = partial(plan.model, dataset.index)
     return TrainingJob(
         examples, plan.settings, build, scorer, weights, callbacks=callbacks, record=record
@@ -130,6 +135,7 @@ def encode_dev(
     index: FeatureIndex,
     labels: Sequence[str],
     format: Format,  # noqa: A002
+    tokenizer: Any = None,
 ) -> Dataset:
     """Encode development data with the index of the training data."""
     if isinstance(dev, Dataset):
@@ -137,6 +143,10 @@ def encode_dev(
     data, given = dev if isinstance(dev, tuple) and len(dev) == 2 else (dev, None)
     attributes = index.template.attributes
     corpus = corpus_of(
-        data, given, format="attributes" if attributes else format, tokens=not attributes
+        data,
+        given,
+        format="attributes" if attributes else format,
+        tokens=not attributes,
+        tokenizer=tokenizer,
     )
     return Dataset.encode(corpus, index, labels)

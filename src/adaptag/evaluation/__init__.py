@@ -10,6 +10,7 @@ from adaptag.evaluation.scores import (
     metric_of,
     sentence_counts,
 )
+from adaptag.evaluation.spans import evaluate_spans
 
 __all__ = [
     "METRICS",
@@ -18,6 +19,7 @@ __all__ = [
     "conlleval_text",
     "evaluate_ids",
     "evaluate_sequences",
+    "evaluate_spans",
     "metric_of",
     "sentence_counts",
 ]

@@ -86,7 +86,7 @@ class Evaluation(Shown):
     Printed, and in a notebook, it is a table with a row for each type.
 
     Attributes:
-        tokens: The number of tokens.
+        tokens: The number of tokens; 0 where spans of texts were compared, not tokens.
         correct_tokens: The number of tokens with the right label.
         chunks: The score of all chunks; none if the labels are not chunk labels.
         by_type: The score of each chunk type that occurs; if the labels are not chunk labels, of
@@ -149,10 +149,14 @@ class Evaluation(Shown):
         """The one number to compare by: chunk F1 if there are chunks, else token accuracy."""
         return self.accuracy if self.chunks is None else self.chunks.f1
 
+    @property
+    def _counted(self) -> bool:
+        return bool(self.tokens or self.by_type)
+
     def __add__(self, other: Evaluation) -> Evaluation:
         """The evaluation of both data together."""
-        if not self.tokens or not other.tokens:
-            return other if not self.tokens else self
+        if not self._counted or not other._counted:
+            return self if self._counted else other
         chunked = self.chunks is not None and other.chunks is not None
         names = {**self.by_type, **other.by_type}
         none = Score(0, 0, 0)

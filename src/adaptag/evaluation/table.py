@@ -27,6 +27,8 @@ def table(evaluation: Evaluation) -> Table:
     caption = (
         f"token accuracy {evaluation.accuracy:.2f}% "
         f"({evaluation.correct_tokens:,} of {evaluation.tokens:,})"
+        if evaluation.tokens
+        else "spans with the same start, end and label are right"
     )
     if left_out := len(rows) - len(shown):
         caption += f"\n{left_out} less frequent label{'s' * (left_out > 1)} left out"

@@ -32,6 +32,7 @@ from adaptag.experiments.problem import Part, Problem
 from adaptag.experiments.results import Data
 from adaptag.features.settings import CharacterFeatures, FeatureSettings
 from adaptag.features.template import Template
+from adaptag.loading import load_tokenizer
 from adaptag.segmentation.segmenter import Segmenter
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.segmentation.training import segmentation_job
@@ -210,7 +211,10 @@ class Tagging(Task):
                 "cannot tune on an encoded dataset: its features come from all of the data, "
                 "held-out sentences included; give the text"
             )
-        return corpus_of(*_data_and_labels(data), format=self.format)
+        return corpus_of(*_data_and_labels(data), format=self.format, tokenizer=self._tokenizer())
+
+    def _tokenizer(self) -> Any:
+        return load_tokenizer(self.settings.get("tokenizer"))
 
     def prepared(self, corpus: Corpus) -> Self:
         """Load the template, and decide on the metric by all labels."""
@@ -244,12 +248,14 @@ class Tagging(Task):
             raise ParameterError("the test data must be text or sentences, not an encoded dataset")
         data, labels = _data_and_labels(train)
         given = self.group(FeatureSettings, {}).given()
-        dataset = encode(data, labels, format=self.format, **given)
+        tokenizer = self._tokenizer()
+        dataset = encode(data, labels, format=self.format, **{**given, "tokenizer": tokenizer})
         attributes = dataset.index.template.attributes
         held_out = corpus_of(
             *_data_and_labels(test),
             format="attributes" if attributes else self.format,
             tokens=not attributes,
+            tokenizer=tokenizer or dataset.features.get("tokenizer"),
         )
         features = self.shown({**self.record(), **dataset.features})
         if attributes:

@@ -96,9 +96,27 @@ class FeatureSettings(EdgeSettings, CountedFeatures):
         panel=EDGES,
     )
 
+    tokenizer: Any = setting(
+        None,
+        "What cuts raw text into tokens, in training and in use of the model: unicode (words by "
+        "the rules of Unicode), whitespace, characters, or the file of a segmenter.",
+        default_text="unicode",
+        panel=FEATURES,
+    )
+
+    def record(self) -> dict[str, Any]:
+        """All values, ready for JSON; a tokenizer by its name."""
+        from adaptag.corpus.tokenizers import tokenizer_name
+
+        return {**super().record(), "tokenizer": tokenizer_name(self.tokenizer)}
+
     def check(self) -> Self:
         """Raise where a value is outside its bounds, or two of them exclude each other."""
         super().check()
+        if self.tokenizer is not None:
+            from adaptag.corpus.tokenizers import check_tokenizer
+
+            check_tokenizer(self.tokenizer)
         if self.hash_bits is not None and (self.cutoff != 1 or self.limits_edges()):
             raise ParameterError(
                 "hashed features are not counted: cutoff, edge_cutoff and edge_share cannot be "

@@ -42,14 +42,16 @@ class Stored:
         return file.getvalue()
 
     @classmethod
-    def load(cls, path: PathLike, *, verify: bool = False) -> Self:
+    def load(cls, path: PathLike, *, verify: bool = False, copy: bool = False) -> Self:
         """Map a saved file into memory: ready at once, whatever its size.
 
         Args:
             path: The file.
             verify: Whether to check the checksum of the arrays even in a file larger than 64 MiB.
+            copy: Whether to read the file into memory instead, so that it may be overwritten while
+                it is in use.
         """
-        return cls._from_file(*read_tensors(path, cls.kind, verify=verify), str(path))
+        return cls._from_file(*read_tensors(path, cls.kind, verify=verify, copy=copy), str(path))
 
     @classmethod
     def from_bytes(cls, data: Buffer) -> Self:

@@ -76,14 +76,16 @@ def write_tensors(file: IO[bytes], kind: str, header: Mapping[str, Any], tensors
 
 
 def read_tensors(
-    path: PathLike, kind: str, *, verify: bool = False
+    path: PathLike, kind: str, *, verify: bool = False, copy: bool = False
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Map a file into memory: its header, and its arrays as read-only views."""
+    """Map a file into memory, or copy it: its header, and its arrays as read-only views."""
     try:
         with Path(path).open("rb") as file:
             buffer: mmap.mmap | bytes
             try:
-                buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                buffer = (
+                    file.read() if copy else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                )
             except ValueError:  # an empty file cannot be mapped
                 buffer = b""
     except OSError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +17,11 @@ from adaptag.errors import AdaptagError
 from adaptag.web.access import COOKIE, Access, same, split_token
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    Observe = Callable[[str, int, float], None]
 
 __all__ = ["SECURITY_HEADERS", "Guard", "Limits", "RequestError", "json_bytes", "send_json"]
 
@@ -73,25 +76,41 @@ class Guard:
         app: The service.
         access: Who may use it.
         limits: Its limits.
+        observe: Called with the path, the status and the seconds of each request at its end; the
+            status is 0 where the client was gone before.
     """
 
     def __init__(
-        self, app: ASGIApp, access: Access | None = None, limits: Limits | None = None
+        self,
+        app: ASGIApp,
+        access: Access | None = None,
+        limits: Limits | None = None,
+        observe: Observe | None = None,
     ) -> None:
         self.app = app
         self.access = access or Access()
         self.limits = limits or Limits()
+        self.observe = observe
         self.n_running = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer a request, or have it answered."""
+        """Answer a request, or have it answered; see the module."""
         if scope["type"] != "http":
             if scope["type"] == "lifespan":
                 await self.app(scope, receive, send)
             else:  # a WebSocket
                 await send({"type": "websocket.close", "code": 1008})
             return
+        begin = time.perf_counter()
         response = _Response(send)
+        try:
+            await self._answer(scope, receive, response)
+        finally:
+            if self.observe is not None:
+                self.observe(scope["path"], response.status, time.perf_counter() - begin)
+
+    async def _answer(self, scope: Scope, receive: Receive, response: _Response) -> None:
+        """Answer a request, whatever happens."""
         scope.setdefault("app", self.app)  # so that a router raises errors, which are handled here
         try:
             headers: dict[bytes, bytes] = dict(scope["headers"])
@@ -239,12 +258,12 @@ class _Response:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self.started = False
+        self.status = 0
         self.on_start: Any = None
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self.started = True
+            self.status = message["status"]
             if self.on_start is not None:
                 self.on_start()
             message = {**message, "headers": [*message.get("headers", ()), *SECURITY_HEADERS]}
@@ -253,7 +272,7 @@ class _Response:
     async def send_error(
         self, status: int, text: str, headers: Mapping[str, str] | None = None
     ) -> None:
-        if self.started:  # nothing can be said any more; the server closes the connection
+        if self.status:  # nothing can be said any more; the server closes the connection
             return
         await send_json(self, {"error": text}, status, headers)
 
@@ -277,7 +296,10 @@ def _sentence(error: Exception, scope: Scope) -> str:
 def json_bytes(value: Any) -> bytes:
     """A value as JSON, as short as possible."""
     text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-    return text.encode("utf-8", "surrogatepass" if text.isascii() else "backslashreplace")
+    try:
+        return text.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, which only JSON's escapes can hold
+        return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
 
 
 async def send_json(

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     from starlette.types import ASGIApp
 
+    from adaptag.web.guards import Observe
+
 __all__ = ["TOKEN_VARIABLE", "Address", "AddressError", "require_server", "run"]
 
 TOKEN_VARIABLE = "ADAPTAG_TOKEN"
@@ -117,6 +119,7 @@ def run(
     title: str = "adaptag",
     say: Callable[[str], None] | None = None,
     ready: Callable[[Address], None] | None = None,
+    observe: Observe | None = None,
 ) -> int:
     """Run a service until Ctrl-C or SIGTERM; what is being answered then is finished first.
 
@@ -127,6 +130,7 @@ def run(
         title: What to call it.
         say: Takes messages for the user; by default they go to standard error.
         ready: Called with the address, once its port is known and bound.
+        observe: Called at the end of each request; see ``Guard``.
 
     Returns:
         The exit code.
@@ -141,7 +145,7 @@ def run(
     listener = bind(address)
     address = _with_port(address, listener.getsockname()[1])
     config = uvicorn.Config(
-        Guard(app, address.access, limits),
+        Guard(app, address.access, limits, observe),
         http=limited_protocol(limits),
         ws="none",
         lifespan="on",
@@ -165,7 +169,8 @@ def run(
 def bind(address: Address) -> socket.socket:
     """Bind the address, and listen."""
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # with the protocol, or asyncio does not turn off the delay of small packets
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind((address.host, address.port))

@@ -1,0 +1,138 @@
+"""Raw text in, labelled spans out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain, pairwise
+from typing import TYPE_CHECKING, Any
+
+from adaptag.corpus.columns import ColumnCorpus
+from adaptag.corpus.span_files import OUTSIDE, packable
+from adaptag.corpus.spans import Span, TaggedText
+from adaptag.corpus.tokenizers import tokenizer_of
+from adaptag.errors import CorpusError, ParameterError, described
+from adaptag.parallel import ordered_map, threads_for
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from adaptag.corpus.tokenizers import Place, Tokenizer
+    from adaptag.decoding.model import Model
+
+    Found = tuple[int, int, str, float | None]  # first token, last token, label, probability
+
+__all__ = ["check_takes_text", "tag_texts"]
+
+PART = 256  # texts that are tagged at a time
+
+
+def check_takes_text(model: Model) -> None:
+    """Raise where a model needs more of a token than its text."""
+    if model.index.template.attributes:
+        raise ParameterError("the model was trained on attributes; it cannot tag raw text")
+    columns = model.index.template.n_columns
+    if columns > 1:
+        raise ParameterError(
+            f"the template of the model needs {columns} columns; raw text has 1: the tokens"
+        )
+
+
+def tag_texts(
+    model: Model,
+    texts: Sequence[str],
+    tokenizer: Any = None,
+    legal: str | None = None,
+    *,
+    threads: int | None = None,
+    probabilities: bool = True,
+) -> list[TaggedText]:
+    """Cut texts into tokens, tag them, and find the spans of their labels.
+
+    Args:
+        model: The model.
+        texts: The texts.
+        tokenizer: As for ``tokenizer_of``; None means the one of the model.
+        legal: As for the methods of the model.
+        threads: The number of threads; None means one per core.
+        probabilities: Whether spans get their probabilities.
+    """
+    check_takes_text(model)
+    cutter = tokenizer_of(model.tokenizer if tokenizer is None else tokenizer)
+    for number, text in enumerate(texts, 1):
+        if not isinstance(text, str):
+            raise CorpusError(f"text {number} is {described(text)}; allowed: a string")
+    parts = [texts[begin : begin + PART] for begin in range(0, len(texts), PART)]
+    work = partial(_tag_part, model, cutter, legal, probabilities)
+    tagged = ordered_map(work, parts, threads_for(threads, sentences=len(texts)))
+    return [text for part in tagged if part is not None for text in part]
+
+
+def _tag_part(
+    model: Model,
+    tokenizer: Tokenizer,
+    legal: str | None,
+    probabilities: bool,
+    texts: Sequence[str],
+) -> list[TaggedText]:
+    cut = [tokenizer(text) for text in texts]
+    strings = [packable(text) for text in texts]
+    sentences = [
+        [text[a:b] for a, b in places]
+        for text, cut_text in zip(strings, cut, strict=True)
+        for places in cut_text
+    ]
+    find = _chunks if model.scheme.chunked else _single_tokens
+    spans = find(model, ColumnCorpus.from_sentences(sentences), legal, probabilities)
+    return [
+        TaggedText(
+            text,
+            tuple(chain.from_iterable(_spans(text, places, next(spans)) for places in cut_text)),
+            tuple(chain.from_iterable(cut_text)),
+        )
+        for text, cut_text in zip(texts, cut, strict=True)
+    ]
+
+
+def _spans(text: str, places: list[Place], found: list[Found]) -> Iterator[Span]:
+    for first, last, label, probability in found:
+        start, end = places[first][0], places[last][1]
+        yield Span(start, end, label, text[start:end], probability)
+
+
+def _chunks(
+    model: Model, corpus: ColumnCorpus, legal: str | None, probabilities: bool
+) -> Iterator[list[Found]]:
+    """The chunks of each sentence."""
+    if probabilities:
+        for segments in model.segments_corpus(corpus, legal, threads=1):
+            yield [(s.first, s.last, s.type, s.probability) for s in segments]
+        return
+    ids = model.tag_corpus(corpus, legal, threads=1)
+    found: list[list[Found]] = [[] for _ in range(len(corpus))]
+    starts = corpus.sentences
+    rows = model.scheme.spans(ids, starts)
+    numbers = starts.searchsorted(rows[:, 0], side="right") - 1
+    for n, begin, (first, end, kind) in zip(
+        numbers.tolist(), starts[numbers].tolist(), rows.tolist(), strict=True
+    ):
+        found[n].append((first - begin, end - 1 - begin, model.scheme.types[kind], None))
+    yield from found
+
+
+def _single_tokens(
+    model: Model, corpus: ColumnCorpus, legal: str | None, probabilities: bool
+) -> Iterator[list[Found]]:
+    """Each token with its label, where labels mark no chunks; those with the label O are none."""
+    ids = model.tag_corpus(corpus, legal, threads=1)
+    chances: list[float | None] = [None] * len(ids)
+    if probabilities:
+        table = model.marginals_corpus(corpus, legal, threads=1)
+        chances = table[range(len(ids)), ids].tolist()
+    names = [model.labels[y] for y in ids.tolist()]
+    for begin, end in pairwise(corpus.sentences.tolist()):
+        yield [
+            (t - begin, t - begin, names[t], chances[t])
+            for t in range(begin, end)
+            if names[t] != OUTSIDE
+        ]

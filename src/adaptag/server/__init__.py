@@ -1,0 +1,1 @@
+"""The tagging server: models behind an address."""
