@@ -73,22 +73,30 @@ def test_json_lines():
     assert found.texts[1].labels == [["O"], ["O", None, "O"]]  # "Rom" is no token
     assert found.cut == 1
     assert found.texts[2].labels == [None]
-    assert found.labels == ["PER", "LOC"]
+    assert found.labels == ["LOC", "PER"]
+
+
+def test_json_lines_of_tokens():
+    rows = [{"tokens": ["the", "cat"], "tags": ["DET", None]}, {"text": "a dog"}]
+    found = read_texts("\n".join(map(json.dumps, rows)).encode(), "a.jsonl")
+    assert found.kind == "tags"
+    assert [t.labels for t in found.texts] == [[["DET", None]], [None]]
+    assert words_of(found) == [["the", "cat"], ["a", "dog"]]
 
 
 @pytest.mark.parametrize(
     ("data", "message"),
     [
         (b"", "a.jsonl:1: no sentence"),
-        (b'{"text": "a"}\n{"text', "a.jsonl:2: not JSON"),
+        (b'{"text": "a"}\n{"text', "a.jsonl:2, character 2: not JSON"),
         (b"[1]", "a.jsonl:1: the list"),
-        (b'{"text": 3}', "a.jsonl:1: the dict"),
-        (b'{"text": "ab", "spans": 3}', "a.jsonl:1: spans is"),
+        (b'{"text": 3, "spans": []}', "a.jsonl:1: the text is"),
+        (b'{"text": "ab", "spans": 3}', "a.jsonl:1: 'spans' is"),
         (b'{"text": "ab", "spans": [[0, 3, "X"]]}', "2 characters"),
-        (b'{"text": "ab", "spans": [[1, 1, "X"]]}', "a span is"),
-        (b'{"text": "ab", "spans": [[0, 1]]}', "a span is"),
-        (b'{"text": "ab", "spans": [[0, 2, "X"], [1, 2, "Y"]]}', "overlap at 1"),
-        (b'{"text": "ab", "spans": [[0, 2, ""]]}', "a label is"),
+        (b'{"text": "ab", "spans": [[1, 1, "X"]]}', "is empty"),
+        (b'{"text": "ab", "spans": [[0, 1]]}', "a.jsonl:1: 'spans' has"),
+        (b'{"text": "ab", "spans": [[0, 2, "X"], [1, 2, "Y"]]}', "overlap"),
+        (b'{"text": "ab", "spans": [[0, 2, "a,b"]]}', "a label is"),
         (b'{"text": "\xff"}', "a.jsonl:1: not UTF-8"),
     ],
 )
@@ -196,6 +204,25 @@ def test_model(project, tmp_path):
     model = adaptag.load(tmp_path / "out.adaptag")
     sentence = demo_sentences(40)[3]
     assert model.tag(sentence.tokens) == list(sentence.labels)
+
+
+def test_the_model_knows_the_tokenizer(project, tmp_path):
+    project.set_tokenizer("whitespace")
+    export(project, tmp_path / "out.adaptag")
+    tagged = adaptag.load(tmp_path / "out.adaptag").tag_text("2 cups (packed) flour")
+    assert "".join(tagged.text[a:b] for a, b in tagged.tokens[2:3]) == "(packed)"
+
+
+def test_docbin(project, tmp_path):
+    spacy = pytest.importorskip("spacy", reason="spaCy is not installed")
+    pytest.importorskip("adaptag.spacy", reason="adaptag.spacy is not there")
+    export(project, tmp_path / "out.spacy")
+    docs = spacy.tokens.DocBin().from_disk(tmp_path / "out.spacy")
+    docs = list(docs.get_docs(spacy.blank("xx").vocab))
+    assert len(docs) == 30
+    assert [e.label_ for e in docs[0].ents] == [
+        label[2:] for label in demo_sentences(40)[0].labels if label[0] == "B"
+    ]
 
 
 def test_nothing_to_export(tmp_path):

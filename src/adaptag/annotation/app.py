@@ -12,7 +12,7 @@ from starlette.concurrency import run_in_threadpool
 from starlette.responses import Response
 from starlette.routing import Mount, Route, Router
 
-from adaptag.annotation.exporting import EXPORT_FORMATS, export_bytes
+from adaptag.annotation.exporting import available_formats, export_bytes
 from adaptag.annotation.importing import AUTO, IMPORT_FORMATS, read_texts
 from adaptag.errors import described
 from adaptag.web.guards import Limits, RequestError, json_bytes
@@ -162,7 +162,7 @@ class _Api:
         return {"next": shown, "progress": self.session.progress()}
 
     def project(self, values: dict[str, Any]) -> dict[str, Any]:  # noqa: ARG002
-        formats = {"imports": list(IMPORT_FORMATS), "exports": list(EXPORT_FORMATS)}
+        formats = {"imports": list(IMPORT_FORMATS), "exports": available_formats()}
         return self.session.describe() | formats | {"annotator": self.annotator}
 
     def next(self, values: dict[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import importlib
 import json
-from pathlib import PurePath
+import tempfile
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from adaptag.annotation.answers import Answer
@@ -21,7 +25,14 @@ if TYPE_CHECKING:
 
     Row = tuple[Sentence, StoredAnswer]
 
-__all__ = ["EXPORT_FORMATS", "export", "export_bytes", "format_of", "tagged_text"]
+__all__ = [
+    "EXPORT_FORMATS",
+    "available_formats",
+    "export",
+    "export_bytes",
+    "format_of",
+    "tagged_text",
+]
 
 ENDINGS = {
     ".jsonl": "jsonl",
@@ -30,6 +41,12 @@ ENDINGS = {
     ".spacy": "docbin",
     ".adaptag": "model",
 }
+
+
+def available_formats() -> list[str]:
+    """The formats that can be written with the packages that are installed."""
+    has_spacy = find_spec("spacy") is not None
+    return [name for name in EXPORT_FORMATS if name != "docbin" or has_spacy]
 
 
 def format_of(path: PathLike) -> str:
@@ -136,27 +153,34 @@ def _label_studio(store: Store, rows: Sequence[Row]) -> bytes:  # noqa: ARG001
 
 
 def _docbin(store: Store, rows: Sequence[Row]) -> bytes:
-    from adaptag.spacy import to_docbin
-
-    texts = [tagged_text(s, a.labels or ()) for s, a in _complete(store, rows)]
-    data: bytes = to_docbin(texts).to_bytes()
+    """Documents with entities, or with tags of tokens."""
+    try:
+        to_docbin = importlib.import_module("adaptag.spacy").to_docbin
+    except ImportError:
+        raise ParameterError(
+            "DocBin files need spaCy; install it: pip install 'adaptag[spacy]'"
+        ) from None
+    if store.kind == SPANS:
+        texts = [tagged_text(s, a.labels or ()) for s, a in _complete(store, rows)]
+        data: bytes = to_docbin(texts).to_bytes()
+    else:
+        data = to_docbin([s.words for s, _ in rows], [a.labels for _, a in rows]).to_bytes()
     return data
 
 
 def _model(store: Store, rows: Sequence[Row]) -> bytes:
     """The file of a model that is trained on all answers, as the page trains it."""
-    import tempfile
-    from pathlib import Path
-
     words = [sentence.words for sentence in store.sentences()]
     labels = token_labels([label.name for label in store.labels()], store.kind)
     answers = [Answer(sentence.number, answer.labels or ()) for sentence, answer in rows]
     trained = Learner(words, labels=labels).train(answers)
     if trained is None:
         raise CorpusError(f"{store.folder}: {len(rows)} answers are too few to train a model")
+    text = {"tokenizer": store.tokenizer}
+    model = replace(trained.model, configuration={**trained.model.configuration, "text": text})
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.adaptag"
-        trained.model.save(path)
+        model.save(path)
         return path.read_bytes()
 
 

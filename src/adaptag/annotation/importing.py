@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import json
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
-from adaptag.annotation.labels import SPANS, check_name, types_of
+from adaptag.annotation.labels import check_name, types_of
 from adaptag.annotation.store import ImportedText
+from adaptag.corpus import span_files
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.tokenizers import DEFAULT, Tokenizer, tokenizer_of
-from adaptag.errors import CorpusError, ParameterError, described, unknown
+from adaptag.errors import CorpusError, ParameterError, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,83 +157,41 @@ def _is_wide(character: str) -> bool:
 
 
 def _read_spans(text: str, name: str, tokenize: Tokenizer) -> Imported:
-    """JSON lines of ``{"text": …, "spans": [[start, end, label], …]}``; spans may be missing."""
+    """JSON lines as for training, and texts without spans, which are not labelled yet."""
     texts: list[ImportedText] = []
-    names: dict[str, None] = {}
-    labelled, cut = False, 0
+    misfits: list[tuple[int, str]] = []
     for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        place = f"{name}:{number}"
-        item = _object(line, place)
-        sentences = tokenize(item["text"])
-        if not sentences:
-            continue
-        spans = item.get("spans")
-        labels: list[list[str | None] | None] = [None] * len(sentences)
-        if spans is not None:
-            labelled = True
-            triples = _triples(spans, item["text"], place)
-            names |= dict.fromkeys(label for _, _, label in triples)
-            labels, missed = _labels_of(triples, sentences)
-            cut += missed
-        texts.append(ImportedText(item["text"], sentences, labels))
-    return Imported(texts, list(names), SPANS if labelled else None, cut)
+        if line.strip():
+            value = span_files.json_object(line, name, number)
+            texts += _texts_of(value, name, number, tokenize, misfits)
+    given = [labels for item in texts for labels in item.labels if labels is not None]
+    if not given:
+        return Imported(texts, [], None)
+    converted, names, kind = types_of(given)
+    for label in names:
+        check_name(label, kind)
+    rest = iter(converted)
+    texts = [
+        replace(item, labels=[None if labels is None else next(rest) for labels in item.labels])
+        for item in texts
+    ]
+    return Imported(texts, names, kind, len(misfits))
 
 
-def _object(line: str, place: str) -> dict[str, Any]:
-    try:
-        item = json.loads(line)
-    except ValueError as error:
-        raise CorpusError(f"{place}: not JSON: {error}") from None
-    if not isinstance(item, dict) or not isinstance(item.get("text"), str):
-        raise CorpusError(f'{place}: {described(item)}; expected {{"text": …, "spans": […]}}')
-    return item
-
-
-def _triples(spans: Any, text: str, place: str) -> list[tuple[int, int, str]]:
-    """Check the spans of a text, and put them into its order."""
-    if not isinstance(spans, list):
-        raise CorpusError(f"{place}: spans is {described(spans)}; expected a list")
-    found = []
-    for span in spans:
-        if isinstance(span, dict):
-            span = [span.get("start"), span.get("end"), span.get("label")]
-        start, end, label = span if isinstance(span, list) and len(span) == 3 else (None,) * 3
-        if (
-            type(start) is not int
-            or type(end) is not int
-            or not 0 <= start < end <= len(text)
-            or not isinstance(label, str)
-        ):
-            raise CorpusError(
-                f"{place}: a span is {described(span)}; expected [start, end, label] within the "
-                f"{len(text)} characters of the text"
-            )
-        found.append((start, end, check_name(label, SPANS)))
-    found.sort()
-    for (_, end, label), (start, _, other) in itertools.pairwise(found):
-        if start < end:
-            raise CorpusError(f"{place}: the spans {label} and {other} overlap at {start}")
-    return found
-
-
-def _labels_of(
-    spans: Sequence[tuple[int, int, str]], sentences: Sequence[Sequence[tuple[int, int]]]
-) -> tuple[list[list[str | None] | None], int]:
-    """The labels of tokens: None where a span begins or ends inside one; and how many spans do."""
-    result: list[list[str | None] | None] = []
-    cut = 0
-    for tokens in sentences:
-        labels: list[str | None] = ["O"] * len(tokens)
-        for start, end, label in spans:
-            inside = [n for n, (a, b) in enumerate(tokens) if a < end and b > start]
-            if not inside:
-                continue
-            fits = tokens[inside[0]][0] >= start and tokens[inside[-1]][1] <= end
-            cut += not fits
-            for n in inside:
-                prefix = "B" if n == inside[0] else "I"
-                labels[n] = f"{prefix}-{label}" if fits else None
-        result.append(labels)
-    return result, cut
+def _texts_of(
+    value: Any, name: str, line: int, tokenize: Tokenizer, misfits: list[tuple[int, str]]
+) -> list[ImportedText]:
+    """The text of a JSON object, if it has any token; spans that fit badly are appended."""
+    is_plain = isinstance(value, dict) and isinstance(value.get("text"), str)
+    if is_plain and all(value.get(key) is None for key in span_files.SPANS):
+        sentences = tokenize(span_files.packable(value["text"]))
+        none: list[list[str | None] | None] = [None] * len(sentences)
+        return [ImportedText(span_files.packable(value["text"]), sentences, none)][: len(sentences)]
+    record = span_files.record_of(value, name, line)
+    if isinstance(record, span_files.LabelledTokens):
+        joined, tokens = _join(record.tokens)
+        return [ImportedText(joined, [tokens], [record.labels])] if tokens else []
+    sentences = tokenize(record.text)
+    labels = list(span_files.token_labels(record, sentences, misfits))
+    text = span_files.packable(record.text)
+    return [ImportedText(text, sentences, [*labels])] if sentences else []
