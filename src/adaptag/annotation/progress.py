@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from adaptag.annotation.labels import SPANS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from adaptag.annotation.labels import Label
     from adaptag.annotation.store import CurvePoint, StoredAnswer
@@ -22,6 +22,7 @@ __all__ = [
     "annotator_rows",
     "curve_points",
     "label_rows",
+    "names_given",
 ]
 
 RECENT = 50  # answers that the agreement with the model is of
@@ -89,25 +90,31 @@ def annotator_rows(answers: Iterable[StoredAnswer]) -> list[dict[str, Any]]:
     ]
 
 
+def names_given(answer: StoredAnswer, kind: str) -> list[str]:
+    """The labels of an answer: one for each span, or for each token that has a tag."""
+    given = [label for label in answer.labels or () if label is not None]
+    return [label[2:] for label in given if label.startswith("B-")] if kind == SPANS else given
+
+
 def label_rows(
-    labels: Sequence[Label],
-    answers: Iterable[StoredAnswer],
-    kind: str,
-    held_out: Evaluation | None,
+    labels: Sequence[Label], count: Mapping[str, int], held_out: Evaluation | None
 ) -> list[dict[str, Any]]:
-    """For each label how often it was given, its score on held-out answers, and why it is weak."""
-    count: Counter[str] = Counter()
-    for answer in answers:
-        given = [label for label in answer.labels or () if label is not None]
-        count.update([x[2:] for x in given if x.startswith("B-")] if kind == SPANS else given)
+    """For each label how often it was given, its score on held-out answers, and why it is weak.
+
+    Args:
+        labels: The labels.
+        count: How often each was given.
+        held_out: The score of the last training.
+    """
     rows = []
     for label in labels:
         score = None if held_out is None else held_out.by_type.get(label.name)
         f1 = None if score is None or not score.gold else score.f1
+        n = count.get(label.name, 0)
         weak = ""
-        if count[label.name] < FEW:
+        if n < FEW:
             weak = "few examples"
         elif held_out is not None and f1 is not None and f1 < held_out.score - WEAK:
             weak = "low score"
-        rows.append({"name": label.name, "count": count[label.name], "f1": f1, "weak": weak})
+        rows.append({"name": label.name, "count": n, "f1": f1, "weak": weak})
     return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,6 +65,8 @@ class Session:
         self._folded: list[str] = []  # the texts for search, in the form that ignores case
         self._history: list[StoredAnswer] = []
         self._answers: dict[int, StoredAnswer] = {}  # the latest one with labels of each sentence
+        self._count: Counter[str] = Counter()  # how often each label was given
+        self._people: dict[str, Any] = {}  # about annotators, as of the last training
         self._skipped: set[tuple[str, int]] = set()
         self._shown: dict[int, tuple[str, float]] = {}  # who looks at a sentence, since when
         self._queue: deque[int] = deque()
@@ -86,7 +88,15 @@ class Session:
         self._kind = self.store.kind
         self._curve = self.store.curve()
         self._reload_answers()
+        self._summarize_people(self._history)
         self._change_learner()
+
+    def _summarize_people(self, history: Sequence[StoredAnswer]) -> None:
+        """What takes too long for every answer."""
+        self._people = {
+            "between": progress.agreement_between_annotators(history),
+            "annotators": progress.annotator_rows(history),
+        }
 
     def _change_learner(self) -> None:
         """Have a learner made of the sentences and labels as they are now."""
@@ -96,6 +106,7 @@ class Session:
     def _reload_answers(self) -> None:
         self._history = self.store.answers()
         self._answers, self._skipped = {}, set()
+        self._count.clear()
         for answer in self._history:
             self._note(answer)
 
@@ -103,8 +114,11 @@ class Session:
         if answer.labels is None:
             self._skipped.add((answer.annotator, answer.sentence))
         else:
-            self._answers.pop(answer.sentence, None)  # the latest one goes to the end
+            before = self._answers.pop(answer.sentence, None)  # the latest one goes to the end
             self._answers[answer.sentence] = answer
+            if before is not None:
+                self._count.subtract(progress.names_given(before, self._kind))
+            self._count.update(progress.names_given(answer, self._kind))
 
     def start(self) -> None:
         """Start to train in the background."""
@@ -334,11 +348,10 @@ class Session:
     def progress(self) -> dict[str, Any]:
         """How far the labelling is."""
         with self._lock:
-            answers = list(self._answers.values())
             trained = self._trained
             return {
                 "sentences": len(self._sentences),
-                "answered": len(answers),
+                "answered": len(self._answers),
                 "skipped": len({n for _, n in self._skipped if n not in self._answers}),
                 "strategy": self.strategy,
                 "version": self._version,
@@ -348,9 +361,8 @@ class Session:
                 "error": self._worker.error,
                 "curve": progress.curve_points(self._curve),
                 "agreement": progress.agreement_with_model(self._history),
-                "between": progress.agreement_between_annotators(self._history),
-                "annotators": progress.annotator_rows(self._history),
-                "labels": progress.label_rows(self._labels, answers, self._kind, self._held_out),
+                "labels": progress.label_rows(self._labels, self._count, self._held_out),
+                **self._people,
             }
 
     def search(self, text: str = "", *, label: str = "", status: str = "") -> dict[str, Any]:
@@ -420,6 +432,7 @@ class Session:
             answers = [Answer(a.sentence, a.labels or ()) for a in self._answers.values()]
             newest = self._history[-1].number if self._history else -1
             sentences, generation = list(self._sentences), self._generation
+            history = list(self._history)
             names = token_labels([label.name for label in self._labels], self._kind)
             learner = self._learner
             review_wanted, self._review_wanted = self._review_wanted, False
@@ -427,6 +440,7 @@ class Session:
             words = [sentence.words for sentence in sentences]
             learner = Learner(words, template=self._template, labels=names, seed=self._seed)
         trained = learner.train(answers)
+        self._summarize_people(history)
         with self._lock:
             if generation == self._generation:
                 self._learner = learner
