@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 import adaptag
 from adaptag.annotation.exporting import export, format_of, tagged_text
 from adaptag.annotation.importing import read_texts
-from adaptag.annotation.store import CORRECTED, Sentence, Store
+from adaptag.annotation.records import CORRECTED, Sentence
+from adaptag.annotation.store import Store
 from adaptag.corpus.ingredients import column_text
 from adaptag.errors import AdaptagError, CorpusError, ParameterError
 from tests.annotation.making import demo_sentences, make_project

@@ -7,9 +7,10 @@ import time
 
 import pytest
 
-from adaptag.annotation import session as session_module
+from adaptag.annotation.learner import Learner
+from adaptag.annotation.records import ACCEPTED, CORRECTED
 from adaptag.annotation.session import Session
-from adaptag.annotation.store import ACCEPTED, CORRECTED, Store
+from adaptag.annotation.store import Store
 from adaptag.errors import ParameterError
 from tests.annotation.making import make_project
 
@@ -104,8 +105,8 @@ def test_answers_do_not_wait_for_training(session, gold, monkeypatch):
         assert release.wait(WAIT)
         return original(self, answers)
 
-    original = session_module.Learner.train
-    monkeypatch.setattr(session_module.Learner, "train", slow)
+    original = Learner.train
+    monkeypatch.setattr(Learner, "train", slow)
     answer_as_gold(session, gold, 5)
     assert started.wait(WAIT)
     begin = time.perf_counter()
@@ -121,12 +122,12 @@ def test_training_that_fails_does_not_end_labelling(session, gold, monkeypatch):
     def broken(*_):
         raise RuntimeError("no memory")
 
-    original = session_module.Learner.train
-    monkeypatch.setattr(session_module.Learner, "train", broken)
+    original = Learner.train
+    monkeypatch.setattr(Learner, "train", broken)
     answer_as_gold(session, gold, 5)
     assert session.wait(WAIT)
     assert session.progress()["error"] == "RuntimeError: no memory"
-    monkeypatch.setattr(session_module.Learner, "train", original)
+    monkeypatch.setattr(Learner, "train", original)
     answer_as_gold(session, gold, 5)
     assert session.wait(WAIT)
     assert session.progress()["error"] == ""

@@ -12,7 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adaptag.annotation.labels import KEYS, check_labels, types_of
-from adaptag.annotation.store import CORRECTED, SKIPPED, ImportedText, ProjectError, Store
+from adaptag.annotation.records import CORRECTED, SKIPPED, ImportedText, ProjectError
+from adaptag.annotation.store import Store
 from adaptag.errors import AdaptagError, MissingFileError, ParameterError
 
 TEXT = ImportedText("Ann saw Rome", [[(0, 3), (4, 7), (8, 12)]], [None])

@@ -36,6 +36,7 @@ def project(tmp_path):
 
 @pytest.fixture
 def server(project):
+    """To be named before the page in tests, so that the page is closed first."""
     server = Server(project[0], "--annotator", "ann")
     yield server
     server.end()
@@ -126,7 +127,7 @@ def test_labelling_thirty_sentences_through_a_kill(browser, project, tmp_path):
     np.testing.assert_array_equal(exported.weights, direct.weights)
 
 
-def test_labelling_by_mouse(page, server, project):
+def test_labelling_by_mouse(server, page, project):
     load(page, server.url)
     tokens = page.locator("#sentence .token")
     first, second = tokens.nth(0).bounding_box(), tokens.nth(1).bounding_box()
@@ -152,7 +153,7 @@ def test_labelling_by_mouse(page, server, project):
     assert set(answer.labels[1:]) <= {"O"}
 
 
-def test_keys_that_change_skip_and_undo(page, server):
+def test_keys_that_change_skip_and_undo(server, page):
     load(page, server.url)
     number = sentence_number(page)
     page.keyboard.press("1")
@@ -179,7 +180,7 @@ def test_keys_that_change_skip_and_undo(page, server):
     assert page.is_hidden("#help")
 
 
-def test_review_search_and_project(page, server, project):
+def test_review_search_and_project(server, page, project):
     _, gold = project
     for number in range(40):
         labels = list(gold[number].labels)
@@ -230,12 +231,13 @@ def test_a_new_project_begins_with_labels_and_texts(page, tmp_path):
         page.keyboard.press("Enter")
         page.wait_for_function("() => document.getElementById('status').textContent === 'Saved'")
     finally:
+        page.close()  # before the server, which it asks whether training has ended
         server.end()
 
 
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [1280, 390])
-def test_it_fits_and_can_be_read(open_page, server, width, dark):
+def test_it_fits_and_can_be_read(server, open_page, width, dark):
     page = open_page(width=width, dark=dark)
     requests = []
     page.on("request", lambda request: requests.append(request.url))

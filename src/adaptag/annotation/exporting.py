@@ -20,7 +20,8 @@ from adaptag.storage.files import replace_file
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from adaptag.annotation.store import Sentence, Store, StoredAnswer
+    from adaptag.annotation.records import Sentence, StoredAnswer
+    from adaptag.annotation.store import Store
     from adaptag.storage.files import PathLike
 
     Row = tuple[Sentence, StoredAnswer]

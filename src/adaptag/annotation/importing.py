@@ -9,7 +9,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from adaptag.annotation.labels import check_name, types_of
-from adaptag.annotation.store import ImportedText
+from adaptag.annotation.records import ImportedText
 from adaptag.corpus import span_files
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.tokenizers import DEFAULT, Tokenizer, tokenizer_of

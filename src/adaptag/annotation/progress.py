@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from adaptag.annotation.labels import Label
-    from adaptag.annotation.store import CurvePoint, StoredAnswer
+    from adaptag.annotation.records import CurvePoint, StoredAnswer
     from adaptag.evaluation import Evaluation
 
 __all__ = [

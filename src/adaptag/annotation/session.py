@@ -7,31 +7,24 @@ import time
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from adaptag.annotation import progress
 from adaptag.annotation.answers import Answer
+from adaptag.annotation.background import BackgroundTraining, Snapshot
 from adaptag.annotation.labels import SPANS, check_labels, token_labels
-from adaptag.annotation.learner import Learner
-from adaptag.annotation.review import disagreements
-from adaptag.annotation.selection import STRATEGIES, choose
-from adaptag.annotation.store import ACCEPTED, CORRECTED, SKIPPED
+from adaptag.annotation.records import ACCEPTED, CORRECTED, SKIPPED
+from adaptag.annotation.selection import STRATEGIES
 from adaptag.annotation.suggestion import Suggestion, suggest
-from adaptag.annotation.worker import Worker
 from adaptag.errors import ParameterError, described, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from adaptag.annotation.learner import Trained
-    from adaptag.annotation.pool import Pool
-    from adaptag.annotation.review import Disagreement
-    from adaptag.annotation.store import ImportedText, Sentence, Store, StoredAnswer
+    from adaptag.annotation.records import ImportedText, Sentence, StoredAnswer
+    from adaptag.annotation.store import Store
     from adaptag.decoding.model import Model
 
 __all__ = ["Session"]
 
-QUEUE = 100  # sentences that are chosen after each training
 EVERY = 5  # answers after which the model is trained again
 KEPT = 600.0  # seconds that a sentence is kept for the annotator who looks at it
 FOUND = 100  # results of a search
@@ -58,27 +51,18 @@ class Session:
             every: The number of answers after which the model is trained again.
         """
         self.store = store
-        self._template, self._seed, self._every = template, seed, every
+        self._every = every
         self._lock = threading.RLock()
-        self._worker = Worker(self._train, "adaptag training")
+        self._training = BackgroundTraining(store, self._snapshot, template=template, seed=seed)
         self._sentences: list[Sentence] = []
         self._folded: list[str] = []  # the texts for search, in the form that ignores case
         self._history: list[StoredAnswer] = []
         self._answers: dict[int, StoredAnswer] = {}  # the latest one with labels of each sentence
         self._count: Counter[str] = Counter()  # how often each label was given
-        self._people: dict[str, Any] = {}  # about annotators, as of the last training
         self._skipped: set[tuple[str, int]] = set()
         self._shown: dict[int, tuple[str, float]] = {}  # who looks at a sentence, since when
-        self._queue: deque[int] = deque()
-        self._trained: Trained | None = None
-        self._held_out: Any = None
-        self._version = 0  # of the model
+        self._again: deque[int] = deque()  # sentences that were shown when others were undone
         self._since = 0  # answers since training was last requested
-        self._learner: Learner | None = None
-        self._generation = 0  # of the sentences and labels that a learner is made of
-        self._review: list[Disagreement] = []
-        self._review_wanted = False
-        self._review_of = -1  # the number of the last answer that the review has seen
         self._load()
 
     def _load(self) -> None:
@@ -86,22 +70,9 @@ class Session:
         self._folded = [sentence.text.casefold() for sentence in self._sentences]
         self._labels = self.store.labels()
         self._kind = self.store.kind
-        self._curve = self.store.curve()
         self._reload_answers()
-        self._summarize_people(self._history)
-        self._change_learner()
-
-    def _summarize_people(self, history: Sequence[StoredAnswer]) -> None:
-        """What takes too long for every answer."""
-        self._people = {
-            "between": progress.agreement_between_annotators(history),
-            "annotators": progress.annotator_rows(history),
-        }
-
-    def _change_learner(self) -> None:
-        """Have a learner made of the sentences and labels as they are now."""
-        self._learner = None
-        self._generation += 1
+        self._training.summarize(self._history)
+        self._training.change_data()
 
     def _reload_answers(self) -> None:
         self._history = self.store.answers()
@@ -113,30 +84,41 @@ class Session:
     def _note(self, answer: StoredAnswer) -> None:
         if answer.labels is None:
             self._skipped.add((answer.annotator, answer.sentence))
-        else:
-            before = self._answers.pop(answer.sentence, None)  # the latest one goes to the end
-            self._answers[answer.sentence] = answer
-            if before is not None:
-                self._count.subtract(progress.names_given(before, self._kind))
-            self._count.update(progress.names_given(answer, self._kind))
+            return
+        before = self._answers.pop(answer.sentence, None)  # the latest one goes to the end
+        self._answers[answer.sentence] = answer
+        if before is not None:
+            self._count.subtract(progress.names_given(before, self._kind))
+        self._count.update(progress.names_given(answer, self._kind))
+
+    def _snapshot(self) -> Snapshot:
+        with self._lock:
+            return Snapshot(
+                list(self._sentences),
+                token_labels([label.name for label in self._labels], self._kind),
+                [Answer(a.sentence, a.labels or ()) for a in self._answers.values()],
+                list(self._history),
+                self.strategy,
+            )
 
     def start(self) -> None:
         """Start to train in the background."""
-        self._worker.start()
-        self._worker.request()
+        self._training.start()
+        self._training.request()
 
     def stop(self) -> None:
         """Stop training."""
-        self._worker.stop()
+        self._training.stop()
 
     def wait(self, timeout: float | None = None) -> bool:
         """Wait until the model is trained on what has been requested."""
-        return self._worker.wait(timeout)
+        return self._training.wait(timeout)
 
     @property
     def model(self) -> Model | None:
         """The model of the last training; None before there is one."""
-        return None if self._trained is None else self._trained.model
+        trained = self._training.trained
+        return None if trained is None else trained.model
 
     # ---- questions and answers ----------------------------------------------------------------
 
@@ -156,21 +138,8 @@ class Session:
                 del self._shown[number]
             elif name == annotator and (annotator, number) not in self._skipped:
                 return number  # it was shown, and not answered: the page was loaded again
-        while self._queue:
-            number = self._queue[0]
-            if self._is_open(number, annotator):
-                return number
-            if number not in self._answers:
-                break  # it is another annotator's to answer
-            self._queue.popleft()
-        return next(
-            (
-                n
-                for n in (*self._queue, *range(len(self._sentences)))
-                if self._is_open(n, annotator)
-            ),
-            None,
-        )
+        candidates = (*self._again, *self._training.queue, *range(len(self._sentences)))
+        return next((n for n in candidates if self._is_open(n, annotator)), None)
 
     def _is_open(self, number: int, annotator: str) -> bool:
         """Whether a sentence can be shown to an annotator as the next one."""
@@ -194,7 +163,7 @@ class Session:
         else:
             origin = "empty"
         return {
-            **_words(sentence),
+            **sentence.to_dict(),
             "labels": list(labels),
             "origin": origin,
             "annotator": None if answer is None else answer.annotator,
@@ -269,7 +238,7 @@ class Session:
 
     def _request(self) -> None:
         self._since = 0
-        self._worker.request()
+        self._training.request()
 
     def undo(self, annotator: str) -> dict[str, Any] | None:
         """Undo the last answer of an annotator, and show its sentence again with its labels."""
@@ -280,7 +249,7 @@ class Session:
             self._reload_answers()
             for shown in [n for n, (name, _) in self._shown.items() if name == annotator]:
                 del self._shown[shown]
-                self._queue.appendleft(shown)
+                self._again.appendleft(shown)
             self._shown[undone.sentence] = annotator, time.monotonic()
         question = self.question(undone.sentence)
         if undone.labels is not None and question["origin"] != "answer":
@@ -310,14 +279,14 @@ class Session:
                 raise ParameterError(f"the label {name!r} exists already")
             self.store.add_labels([name])
             self._labels = self.store.labels()
-            self._change_learner()
+            self._training.change_data()
 
     def remove_label(self, name: str) -> None:
         """Remove a label that no answer has."""
         with self._lock:
             self.store.remove_label(name)
             self._labels = self.store.labels()
-            self._change_learner()
+            self._training.change_data()
             self._request()
 
     @property
@@ -348,21 +317,22 @@ class Session:
     def progress(self) -> dict[str, Any]:
         """How far the labelling is."""
         with self._lock:
-            trained = self._trained
+            training = self._training
+            trained = training.trained
             return {
                 "sentences": len(self._sentences),
                 "answered": len(self._answers),
                 "skipped": len({n for _, n in self._skipped if n not in self._answers}),
                 "strategy": self.strategy,
-                "version": self._version,
-                "training": self._worker.busy,
+                "version": training.version,
+                "training": training.busy,
                 "trained_on": 0 if trained is None else trained.n_answers,
                 "seconds": None if trained is None else trained.seconds,
-                "error": self._worker.error,
-                "curve": progress.curve_points(self._curve),
+                "error": training.error,
+                "curve": progress.curve_points(training.curve),
                 "agreement": progress.agreement_with_model(self._history),
-                "labels": progress.label_rows(self._labels, self._count, self._held_out),
-                **self._people,
+                "labels": progress.label_rows(self._labels, self._count, training.held_out),
+                **training.people,
             }
 
     def search(self, text: str = "", *, label: str = "", status: str = "") -> dict[str, Any]:
@@ -393,7 +363,7 @@ class Session:
     def _row(self, number: int) -> dict[str, Any]:
         answer = self._answers.get(number)
         return {
-            **_words(self._sentences[number]),
+            **self._sentences[number].to_dict(),
             "labels": None if answer is None else list(answer.labels or ()),
             "annotator": None if answer is None else answer.annotator,
         }
@@ -401,19 +371,20 @@ class Session:
     def review(self) -> dict[str, Any]:
         """Answers that differ from the model, likely mistakes first; older ones while it works."""
         with self._lock:
+            training = self._training
             newest = self._history[-1].number if self._history else -1
-            if newest != self._review_of:
-                self._review_wanted = True
-                self._worker.request()
+            if newest != training.reviewed:
+                training.request_review()
             rows = []
-            for item in self._review:
+            for item in training.review:
                 number = item.answer.sentence
                 answer = self._answers.get(number)
                 if answer is None or answer.labels != item.answer.labels or self._confirmed(answer):
                     continue
                 more = {"model": list(item.labels), "probability": item.probability}
                 rows.append(self._row(number) | more)
-            return {"busy": newest != self._review_of, "found": len(rows), "rows": rows[:FOUND]}
+            busy = newest != training.reviewed
+            return {"busy": busy, "found": len(rows), "rows": rows[:FOUND]}
 
     def _confirmed(self, answer: StoredAnswer) -> bool:
         """Whether the same labels were given before: someone has looked at them again."""
@@ -423,69 +394,3 @@ class Session:
             and other.labels == answer.labels
             for other in self._history
         )
-
-    # ---- training, in its thread --------------------------------------------------------------
-
-    def _train(self) -> None:
-        """Train on all answers, choose the next sentences, and look for mistakes if asked to."""
-        with self._lock:
-            answers = [Answer(a.sentence, a.labels or ()) for a in self._answers.values()]
-            newest = self._history[-1].number if self._history else -1
-            sentences, generation = list(self._sentences), self._generation
-            history = list(self._history)
-            names = token_labels([label.name for label in self._labels], self._kind)
-            learner = self._learner
-            review_wanted, self._review_wanted = self._review_wanted, False
-        if learner is None:
-            words = [sentence.words for sentence in sentences]
-            learner = Learner(words, template=self._template, labels=names, seed=self._seed)
-        trained = learner.train(answers)
-        self._summarize_people(history)
-        with self._lock:
-            if generation == self._generation:
-                self._learner = learner
-            self._publish(trained)
-        self._choose(trained, learner.pool, len(answers))
-        if review_wanted:
-            found: list[Disagreement] = []
-            if trained is not None:
-                words = [sentence.words for sentence in sentences]
-                found = disagreements(learner, trained.model, words, answers)
-            with self._lock:
-                self._review, self._review_of = found, newest
-
-    def _publish(self, trained: Trained | None) -> None:
-        """Let others use a new model."""
-        self._trained = trained
-        self._version += 1
-        if trained is None or trained.held_out is None:
-            return
-        self._held_out = trained.held_out
-        if not self._curve or self._curve[-1].answers != trained.n_answers:
-            metric, score = trained.held_out.metric, float(trained.held_out.score)
-            point = self.store.add_point(trained.n_answers, metric, score, trained.seconds)
-            self._curve.append(point)
-
-    def _choose(self, trained: Trained | None, pool: Pool, n_answers: int) -> None:
-        """Choose the next sentences, so that none has to be chosen when one is asked for."""
-        with self._lock:
-            numbers = [n for n in range(len(pool)) if n not in self._answers]
-            strategy = self.strategy
-        model = None if trained is None else trained.model
-        seed = self._seed + n_answers
-        candidates = np.array(numbers, np.int64)
-        chosen = choose(model, pool, candidates, QUEUE, strategy=strategy, seed=seed)
-        with self._lock:
-            self._queue = deque(chosen)
-
-
-def _words(sentence: Sentence) -> dict[str, Any]:
-    """The tokens of a sentence, and what stands before each of them."""
-    ends = [0, *(end for _, end in sentence.tokens)]
-    gaps = [sentence.text[a:start] for a, (start, _) in zip(ends, sentence.tokens, strict=False)]
-    return {
-        "sentence": sentence.number,
-        "words": sentence.words,
-        "gaps": gaps,
-        "source": sentence.source,
-    }

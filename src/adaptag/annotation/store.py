@@ -8,118 +8,36 @@ import json
 import sqlite3
 import threading
 import time
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from adaptag.annotation.labels import COLOURS, KINDS, SPANS, Label, check_name, free_key
+from adaptag.annotation.records import (
+    IMPORTED,
+    CurvePoint,
+    ProjectError,
+    Sentence,
+    StoredAnswer,
+    answer_of,
+    sentence_of,
+)
 from adaptag.annotation.schema import SCHEMA, VERSION
 from adaptag.corpus.tokenizers import DEFAULT, TOKENIZERS
-from adaptag.errors import AdaptagError, FileError, MissingFileError, ParameterError, unknown
+from adaptag.errors import FileError, MissingFileError, ParameterError, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
+    from adaptag.annotation.records import ImportedText
     from adaptag.storage.files import PathLike
 
-__all__ = [
-    "ACCEPTED",
-    "CORRECTED",
-    "IMPORTED",
-    "SKIPPED",
-    "CurvePoint",
-    "ImportedText",
-    "ProjectError",
-    "Sentence",
-    "Store",
-    "StoredAnswer",
-]
+__all__ = ["ProjectError", "Store"]
 
 FILE = "project.sqlite"
 LOCK = "project.lock"
-ACCEPTED, CORRECTED, SKIPPED, IMPORTED = "accepted", "corrected", "skipped", "imported"
 UNDO = "undo"
 WAIT = 10.0  # seconds that a connection waits for another one that writes
 COLUMNS = "a.id, a.sentence, n.name, a.kind, a.labels, a.suggested, a.confidence, a.seconds, a.time"
-
-
-class ProjectError(AdaptagError):
-    """A project cannot be opened or changed."""
-
-
-@dataclass(frozen=True)
-class Sentence:
-    """A sentence of a project.
-
-    Attributes:
-        number: Its number in the pool.
-        text: Its characters.
-        tokens: The start and end of each token in ``text``.
-        source: The file that it came from.
-    """
-
-    number: int
-    text: str
-    tokens: tuple[tuple[int, int], ...]
-    source: str
-
-    @property
-    def words(self) -> list[str]:
-        """The tokens as strings."""
-        return [self.text[start:end] for start, end in self.tokens]
-
-
-@dataclass(frozen=True)
-class ImportedText:
-    """A text to add to a project.
-
-    Attributes:
-        text: The text.
-        sentences: For each sentence the start and end of its tokens.
-        labels: For each sentence the labels of its tokens, or None where it is not labelled.
-    """
-
-    text: str
-    sentences: list[list[tuple[int, int]]]
-    labels: list[list[str | None] | None]
-
-
-@dataclass(frozen=True)
-class StoredAnswer:
-    """An answer as it is kept.
-
-    Attributes:
-        number: Its number: later answers have higher ones.
-        sentence: The number of the sentence.
-        annotator: The name of the annotator.
-        kind: ``accepted``, ``corrected``, ``skipped`` or ``imported``.
-        labels: The labels; None for a sentence that was skipped.
-        suggested: What the model had suggested, if anything.
-        confidence: The confidence of the suggestion.
-        seconds: How long the annotator took.
-        time: When it was given, in seconds since 1970.
-    """
-
-    number: int
-    sentence: int
-    annotator: str
-    kind: str
-    labels: tuple[str | None, ...] | None
-    suggested: tuple[str, ...] | None = None
-    confidence: float | None = None
-    seconds: float | None = None
-    time: float = 0.0
-
-
-@dataclass(frozen=True)
-class CurvePoint:
-    """A point of the learning curve: the score on held-out answers after so many answers."""
-
-    answers: int
-    metric: str
-    score: float
-    seconds: float
-    time: float
 
 
 class Store:
@@ -327,7 +245,7 @@ class Store:
             " WHERE s.id >= ? ORDER BY s.id",
             start,
         )
-        return [_sentence(*row) for row in rows]
+        return [sentence_of(*row) for row in rows]
 
     # ---- answers ------------------------------------------------------------------------------
 
@@ -381,7 +299,7 @@ class Store:
             ).fetchone()
             if row is None:
                 return None
-            answer = _answer(*row)
+            answer = answer_of(*row)
             db.execute(
                 "INSERT INTO answers (sentence, annotator, kind, time, undoes) "
                 "VALUES (?, ?, ?, ?, ?)",
@@ -394,7 +312,7 @@ class Store:
         where = "" if sentence is None else "WHERE a.sentence = ?"
         values = () if sentence is None else (sentence,)
         query = f"SELECT {COLUMNS} FROM standing a JOIN annotators n ON n.id = a.annotator {where}"
-        return [_answer(*row) for row in self._rows(f"{query} ORDER BY a.id", *values)]
+        return [answer_of(*row) for row in self._rows(f"{query} ORDER BY a.id", *values)]
 
     def n_revisions(self) -> int:
         """All answers that were ever given, those that were undone included."""
@@ -456,25 +374,3 @@ def _connect(path: Path) -> sqlite3.Connection:
 
 def _compact(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
-
-
-def _sentence(number: int, text: str, tokens: str, source: str) -> Sentence:
-    """A sentence with its own characters only; its offsets count from its first token."""
-    offsets = json.loads(tokens)
-    first, end = offsets[0][0], offsets[-1][1]
-    moved = tuple((a - first, b - first) for a, b in offsets)
-    return Sentence(number, text[first:end], moved, source)
-
-
-def _answer(
-    number: int,
-    sentence: int,
-    annotator: str,
-    kind: str,
-    labels: str | None,
-    suggested: str | None,
-    *rest: Any,
-) -> StoredAnswer:
-    given = None if labels is None else tuple(json.loads(labels))
-    shown = None if suggested is None else tuple(json.loads(suggested))
-    return StoredAnswer(number, sentence, annotator, kind, given, shown, *rest)
