@@ -90,7 +90,8 @@ def _text_alternatives(model: Model, text: str, n: int) -> list[dict[str, Any]]:
     if not lines:
         return []
     corpus = corpus_of([tokens for _, tokens in lines], labelled=False, tokens=True)
-    paths, best = [], [((), 0.0)]
+    paths: list[NDArray[np.int32]] = []
+    best: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
     for found, scores in model.nbest_corpus(corpus, n):
         paths.append(found)
         best = best_sums(best, scores.tolist(), n)

@@ -8,12 +8,19 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import TYPE_CHECKING
 
+from adaptag.rendering.colours import PALETTE
 from adaptag.web.guards import RequestError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from starlette.types import Receive, Scope, Send
 
-__all__ = ["PageFile", "PageFiles"]
+    from adaptag.rendering.colours import Shade
+
+__all__ = ["PageFile", "PageFiles", "palette_style"]
+
+BASE_STYLE = "base.css"
 
 TYPES = {
     ".js": "text/javascript",
@@ -65,7 +72,10 @@ class PageFiles:
         for package in packages:
             for entry in (resources.files(package) / "static").iterdir():
                 if entry.is_file():
-                    self.files[entry.name] = _page_file(entry.name, entry.read_bytes())
+                    content = entry.read_bytes()
+                    if entry.name == BASE_STYLE:
+                        content += palette_style().encode()
+                    self.files[entry.name] = _page_file(entry.name, content)
 
     def __getitem__(self, name: str) -> PageFile:
         """One of the files."""
@@ -77,6 +87,20 @@ class PageFiles:
         if name not in self.files or scope["method"] not in ("GET", "HEAD"):
             raise RequestError(f"there is no file {name!r}", 404)
         await self.files[name](scope, receive, send)
+
+
+def palette_style() -> str:
+    """The colours of labels, ``.span-0`` and so on, as those of pictures of texts."""
+
+    def rules(shades: Iterable[Shade]) -> str:
+        return "".join(
+            f".span-{k} {{ --fill: {shade.fill}; --ink: {shade.ink}; }}\n"
+            for k, shade in enumerate(shades)
+        )
+
+    dark = rules(colour.dark for colour in PALETTE)
+    light = rules(colour.light for colour in PALETTE)
+    return f"\n{light}\n@media (prefers-color-scheme: dark) {{\n{dark}}}\n"
 
 
 def _page_file(name: str, content: bytes) -> PageFile:
