@@ -12,7 +12,7 @@ NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py
 export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test lint format bench bench-all bench-check results docs wheel clean
+.PHONY: demo test test-browser lint format bench bench-all bench-check results docs wheel clean
 
 demo: .venv/.built
 	$(BIN)/adaptag demo
@@ -20,10 +20,22 @@ demo: .venv/.built
 # The tests of clusters run by themselves, since they start processes on all cores. The numeric tests
 # run with the variant for any processor too, which is compiled after the others.
 test: .venv/.test
-	$(BIN)/python -m pytest -n auto --ignore=tests/ray
+	$(BIN)/python -m pytest -n auto --ignore=tests/ray --ignore=tests/browser
 	$(BIN)/python -m pytest tests/ray
 	$(MAKE) .venv/.generic
 	ADAPTAG_CORE=generic $(BIN)/python -m pytest -n auto $(NUMERIC_TESTS)
+
+# Pages in a real browser: Chromium, where one is installed. With REQUIRE_BROWSER set, it must be.
+BROWSER := $(firstword $(foreach name,chromium chromium-browser google-chrome google-chrome-stable,\
+    $(shell command -v $(name))))
+
+ifneq ($(BROWSER)$(REQUIRE_BROWSER),)
+test-browser: .venv/.test .venv/.browser
+	$(BIN)/python -m pytest tests/browser
+else
+test-browser:
+	@echo "No browser is installed (apt-get install chromium): the tests of pages are left out."
+endif
 
 lint: .venv/.lint
 	$(BIN)/ruff format --check .
@@ -98,6 +110,6 @@ clean:
 	touch $@
 
 # Groups of development tools, see pyproject.toml.
-.venv/.test .venv/.lint .venv/.docs .venv/.reproduction: .venv/.%: .venv/.built pyproject.toml
+.venv/.test .venv/.browser .venv/.lint .venv/.docs .venv/.reproduction: .venv/.%: .venv/.built pyproject.toml
 	$(BIN)/pip install --quiet --group $*
 	touch $@

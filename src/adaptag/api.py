@@ -238,9 +238,8 @@ def evaluate(gold: Sequence[Any], predicted: Sequence[Any], *, metric: str = AUT
         100.0
     """
     if len(gold) and is_text(gold[0]):
-        return evaluate_spans(
-            *(_tagged(records_of_data(list(texts))) for texts in (gold, predicted))
-        )
+        sides = (_tagged(records_of_data(list(texts))) for texts in (gold, predicted))
+        return evaluate_spans(*sides)
     return evaluate_sequences(gold, predicted, metric=metric)
 
 
@@ -269,8 +268,8 @@ def evaluate_file(
             f"{path}:{corpus.lines[0]}: 1 column; the last two must be gold and predicted labels"
         )
     gold, names = corpus.number_labels(column=-2)
-    predicted, names = corpus.number_labels(names)
-    return evaluate_ids(gold, predicted, corpus.sentences, names, metric=metric)
+    found, names = corpus.number_labels(names)
+    return evaluate_ids(gold, found, corpus.sentences, names, metric=metric)
 
 
 def _texts_of(source: Source, format: Format) -> list[TaggedText]:  # noqa: A002

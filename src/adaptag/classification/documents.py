@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["DocumentClassifier", "classification_job"]
 
-USE = "classifier.predict(texts), classifier.evaluate(data), classifier.save(path)"
+USE = "classifier.predict_texts(texts), classifier.evaluate(data), classifier.save(path)"
 SECTION = "documents"  # of the configuration
 TEMPLATE = Template("U:intercept", attributes=True, name="documents")  # it fires always
 # The length of documents: a step of a rate r moves the score of a document by up to r · LENGTH², so

@@ -25,7 +25,7 @@ __all__ = ["encode"]
 def encode(
     data: Annotated[Path, argument(metavar="TRAIN", help="Labelled column file.")],
     output: Annotated[Path, option("--output", "-o", help="The dataset file to write.")],
-    format: FormatOption = "columns",  # noqa: A002
+    format: FormatOption = "auto",  # noqa: A002
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
@@ -39,6 +39,10 @@ def encode(
 
     file = file_format(format, separator, comment, skip_docstart)
     check_files({"--output": output}, {"TRAIN": data, "--template": options.get("template")})
+    if "tokenizer" in options:
+        from adaptag.loading import load_tokenizer
+
+        options["tokenizer"] = load_tokenizer(options["tokenizer"])
     with working(f"reading {data}"):
         dataset = api.encode(data, format=file, threads=threads, **options)
     dataset.save(output)

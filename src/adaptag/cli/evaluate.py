@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import (
@@ -11,10 +11,13 @@ from adaptag.cli.options import (
     ChartOption,
     CommentOption,
     DocstartOption,
+    FormatOption,
     JsonOption,
     LegalOption,
     MetricOption,
     SeparatorOption,
+    TokenizerOption,
+    file_format,
 )
 from adaptag.cli.output import say
 from adaptag.cli.scores import check_calibration, show_scores
@@ -31,9 +34,15 @@ def evaluate(
     data: Annotated[
         Path,
         argument(
-            metavar="FILE", help="Column file (- for stdin), tagged, or labelled with --model."
+            metavar="FILE",
+            help="Column file (- for stdin), tagged, or labelled with --model; or texts with the "
+            "right spans, such as JSON lines.",
         ),
     ],
+    predicted: Annotated[
+        Path | None,
+        argument(metavar="[PREDICTED]", help="The same texts, with the predicted spans."),
+    ] = None,
     model: Annotated[
         Path | None,
         option(
@@ -48,11 +57,16 @@ def evaluate(
     chart: ChartOption = None,
     metric: MetricOption = "auto",
     legal: LegalOption = None,
+    tokenizer: TokenizerOption = None,
+    format: FormatOption = "auto",  # noqa: A002
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
 ) -> None:
     """Score a tagged file: the last two columns are gold and predicted labels.
+
+    With PREDICTED, both files are texts with spans. A span is right where its start, end and label
+    are.
 
     With --model, score what the model predicts for a file whose last column is the gold label.
     Chunks (B-X, I-X, E-X, S-X, O) are scored as conlleval does; other labels token by token. Where
@@ -60,20 +74,24 @@ def evaluate(
     """
     if (as_json or calibration) and conlleval:
         raise ParameterError("--conlleval cannot be combined with --json or --calibration")
-    if legal is not None and model is None:
-        raise ParameterError("--legal requires --model")
+    _check(model, predicted, {"--legal": legal, "--tokenizer": tokenizer})
     check_calibration(calibration, chart, {"FILE": data, "--model": model})
     from adaptag import api
-    from adaptag.corpus.columns import ColumnFormat
+    from adaptag.corpus.data import format_of
     from adaptag.evaluation import conlleval_text
     from adaptag.evaluation.table import table
 
-    file_format = ColumnFormat(separator, comment, skip_docstart)
+    file = file_format(format, separator, comment, skip_docstart)
     measured = None
     if model is not None:
-        result, measured = _predicted(model, data, file_format, metric, legal, calibration)
+        corpus = _Labelled(data, file, tokenizer)
+        result, measured = _predicted(model, corpus, metric, legal, calibration)
+    elif predicted is not None:
+        result = api.evaluate_file(data, file, metric=metric, predicted=predicted)
+    elif (file if isinstance(file, str) else format_of(data)) not in (None, "columns"):
+        raise ParameterError("texts with spans need PREDICTED, or --model")
     else:
-        result = api.evaluate_file(data, file_format, metric=metric)
+        result = api.evaluate_file(data, file, metric=metric)
         if not result.correct_tokens:
             say(
                 "note: the last two columns never agree; is the file tagged, and without "
@@ -85,13 +103,32 @@ def evaluate(
         show_scores(result, [table], measured, as_json=as_json, chart=chart)
 
 
+def _check(model: Path | None, predicted: Path | None, for_models: dict[str, str | None]) -> None:
+    """Refuse options that do not belong together."""
+    if model is not None and predicted is not None:
+        raise ParameterError("give either PREDICTED or --model")
+    for name, value in for_models.items():
+        if value is not None and model is None:
+            raise ParameterError(f"{name} requires --model")
+
+
+class _Labelled(NamedTuple):
+    """A labelled file, its format, and what cuts its texts."""
+
+    path: Path
+    format: Any
+    tokenizer: str | None
+
+
 def _predicted(
-    path: Path, data: Path, file_format: Any, metric: str, legal: str | None, calibration: bool
+    path: Path, data: _Labelled, metric: str, legal: str | None, calibration: bool
 ) -> tuple[Evaluation, Calibration | None]:
     """Score what a model predicts, and on request its probabilities."""
     from adaptag.decoding.model import Model
+    from adaptag.loading import load_tokenizer
 
     model = Model.load(path)
-    dataset = model.encode(data, format=file_format)
+    tokenizer = load_tokenizer(data.tokenizer)
+    dataset = model.encode(data.path, format=data.format, tokenizer=tokenizer)
     result = model.evaluate(dataset, legal=legal, metric=None if metric == "auto" else metric)
     return result, model.calibration(dataset, legal=legal) if calibration else None

@@ -24,7 +24,7 @@ __all__ = ["make_task", "with_task"]
 
 
 def column_files(
-    format: FormatOption = "columns",  # noqa: A002
+    format: FormatOption = "auto",  # noqa: A002
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,

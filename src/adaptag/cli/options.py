@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from adaptag.cli.arguments import option
+from adaptag.settings import AUTO
 
 if TYPE_CHECKING:
     from adaptag.corpus.columns import ColumnFormat
@@ -28,6 +29,7 @@ __all__ = [
     "SaveEveryOption",
     "SeparatorOption",
     "ThreadsOption",
+    "TokenizerOption",
     "file_format",
 ]
 
@@ -62,7 +64,8 @@ FollowOption = Annotated[
 FormatOption = Annotated[
     str,
     option(
-        help="columns, or attributes: CRFsuite's label<TAB>attribute[:value]…",
+        help="columns; attributes: CRFsuite's label<TAB>attribute[:value]…; jsonl, json, doccano, "
+        "label-studio or brat: texts with spans; auto: by the name of the file, else columns.",
         panel=PANEL,
     ),
 ]
@@ -88,6 +91,15 @@ DevOption = Annotated[
 ThreadsOption = Annotated[
     int | None,
     option(min=1, help="Number of threads; the output is the same.", show_default="one per core"),
+]
+TokenizerOption = Annotated[
+    str | None,
+    option(
+        metavar="NAME|FILE",
+        help="What cuts raw text into tokens: unicode, whitespace, characters, or the file of a "
+        "segmenter.",
+        show_default="that of the model",
+    ),
 ]
 ClusterOption = Annotated[
     str | None,
@@ -116,4 +128,7 @@ def file_format(name: str, separator: str, comment: str, skip_docstart: bool) ->
     """Combine the options on the format of files."""
     from adaptag.corpus.columns import ColumnFormat
 
-    return ColumnFormat(separator, comment, skip_docstart) if name == "columns" else name
+    columns = ColumnFormat(separator, comment, skip_docstart)
+    if name == AUTO or (name == "columns" and columns != ColumnFormat()):
+        return columns
+    return name

@@ -1,4 +1,4 @@
-"""``adaptag tag``: columns in, the same columns and a label out."""
+"""``adaptag tag``: columns in, the same columns and a label out; or text in, spans out."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from adaptag.cli.options import (
     ModelOption,
     SeparatorOption,
     ThreadsOption,
+    TokenizerOption,
 )
 from adaptag.cli.output import output_stream
 from adaptag.errors import ParameterError
@@ -39,12 +40,24 @@ def tag(
         list[str],
         argument(
             metavar="INPUT",
-            help="Column file (.gz, .xz; - for stdin). With --cluster: files, folders and "
-            "patterns, also JSON lines and Parquet.",
+            help="Column file, text with --text, or JSON lines (.jsonl) (.gz, .xz; - for stdin). "
+            "With --cluster: files, folders and patterns, also JSON lines and Parquet.",
         ),
     ],
     model: ModelOption,
     output: FolderOption = None,
+    text: Annotated[
+        bool,
+        option("--text", help="The input is raw text, each line a text; the output is JSON lines."),
+    ] = False,
+    json_lines: Annotated[
+        bool,
+        option(
+            "--json-lines",
+            help="The input is JSON lines with a field text, as where its name ends in .jsonl.",
+        ),
+    ] = False,
+    tokenizer: TokenizerOption = None,
     marginals: Annotated[
         bool, option("--marginals", help="Add the label's probability, before the label.")
     ] = False,
@@ -74,10 +87,14 @@ def tag(
     Files of any size are read in parts, which are tagged on all cores; what comes in from a pipe is
     tagged sentence by sentence, as soon as it is there. For a model of attributes only the labels
     are written. On a cluster, the output is a folder of parts in the order of the input.
+
+    Raw text is cut into tokens as in training. Each line of the output is a JSON object: the text,
+    its spans [start, end, label], and their probabilities.
     """
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import byte_bar
     from adaptag.corpus.columns import ColumnFormat, column_parts, no_sentence
+    from adaptag.corpus.data import format_of
     from adaptag.decoding.model import Model
     from adaptag.decoding.tagged import TagOptions
     from adaptag.parallel import part_size, write_ordered
@@ -85,6 +102,8 @@ def tag(
     options = TagOptions(marginals, nbest, legal)
     file_format = ColumnFormat(separator, comment, skip_docstart)
     on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
+    if text and json_lines:
+        raise ParameterError("--text cannot be combined with --json-lines")
     if show:
         from adaptag.cli.show import show_columns
 
@@ -93,12 +112,28 @@ def tag(
         show_columns(on_cluster.one_input(data, "INPUT"), model, options, file_format)
         return
     if cluster is not None:
+        if text or json_lines or tokenizer is not None:
+            raise ParameterError(
+                "--text, --json-lines and --tokenizer cannot be combined with --cluster"
+            )
         on_cluster.run(lambda: _work(options, file_format), data, model, output)
         return
     path = on_cluster.one_input(data, "INPUT")
     check_files({"--output": output}, {"INPUT": path, "--model": model})
     tagger = Model.load(model)
     options.check(tagger)
+    from_json = json_lines or (not text and format_of(path) == "jsonl")
+    if text or from_json:
+        from adaptag.cli.tag_text import TextTagger
+        from adaptag.loading import load_tokenizer
+
+        cutter = load_tokenizer(tokenizer)
+        text_tagger = TextTagger(tagger, options, cutter, json_lines=from_json)
+        with output_stream(output) as out:
+            text_tagger.write(path, out, threads)
+        return
+    if tokenizer is not None:
+        raise ParameterError("--tokenizer needs --text or JSON lines")
     if tagger.index.template.attributes:
         with output_stream(output) as out:
             out.write(_tag_attributes(tagger, options, path, threads))

@@ -47,7 +47,8 @@ def train(
         Path,
         argument(
             metavar="TRAIN",
-            help="Labelled column file (.gz, .xz; - for stdin), or encoded dataset.",
+            help="Labelled column file, or texts with spans, such as JSON lines (.gz, .xz; - for "
+            "stdin), or encoded dataset.",
         ),
     ],
     model: NewModelOption,
@@ -90,7 +91,7 @@ def train(
     ] = None,
     skip_bad: SkipBadOption = False,
     log: LogOption = None,
-    format: FormatOption = "columns",  # noqa: A002
+    format: FormatOption = "auto",  # noqa: A002
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
@@ -119,6 +120,10 @@ def train(
         {"dev": dev, "from": start, "resume": resume, "checkpoint": checkpoint},
         {**streaming, "follow": follow or None, "every": every if every != SAVE_EVERY else None},
     )
+    if "tokenizer" in features:
+        from adaptag.loading import load_tokenizer
+
+        features["tokenizer"] = load_tokenizer(features["tokenizer"])
     template = features.get("template")
     check_files(
         {"--model": model, "--log": log, "--checkpoint": checkpoint},
@@ -127,7 +132,7 @@ def train(
     on_cluster = workers is not None or cluster is not None
     _check_cluster(
         on_cluster,
-        {"stream": stream, "from": start, "format attributes": format != "columns"},
+        {"stream": stream, "from": start, "format": format not in ("auto", "columns")},
         {"rounds": rounds, "skip-bad-blocks": skip_bad},
     )
     if on_cluster:
@@ -195,6 +200,7 @@ def train(
             checkpoint=checkpoint,
             format=file,
             callbacks=callbacks,
+            tokenizer=features.get("tokenizer"),
             **training,
             **algorithm_parameters,
         ),

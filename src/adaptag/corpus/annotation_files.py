@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.span_files import Record, checked_text, objects_of_lines, record_of
-from adaptag.errors import CorpusError, CorpusWarning, ParameterError, described, unknown
+from adaptag.errors import CorpusError, CorpusWarning, FileError, ParameterError, described, unknown
 from adaptag.storage.files import read_bytes, shown
 
 if TYPE_CHECKING:
@@ -181,7 +181,9 @@ def _brat(source: Source) -> Iterator[Record]:
     if path.is_dir():
         files = sorted(path.rglob(f"*{BRAT_SPANS}"))
         if not files:
-            raise CorpusError(f"{shown(path)}: no {BRAT_SPANS} file in the folder")
+            raise FileError(
+                f"{shown(path)}: cannot read: Is a directory, without {BRAT_SPANS} files of BRAT"
+            )
     else:
         files = [path.with_suffix(BRAT_SPANS)]
     for file in files:

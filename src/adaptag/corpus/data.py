@@ -48,8 +48,8 @@ CORPORA: dict[str, tuple[type, ...]] = {
     CLASSIFICATION: (Documents,),
 }
 ALLOWED = {
-    TAGGING: "a path, an open file, a table, a list of sentences, each a list of tokens, or a list "
-    "of texts with spans",
+    TAGGING: "a path, an open file, a table, or a list of sentences, each a list of tokens, or of "
+    "texts with spans",
     SEGMENTATION: "a path, an open file, or a list of sentences, each a list of words",
     CLASSIFICATION: "a path, an open file, or a list of texts with their labels",
 }

@@ -6,6 +6,7 @@ The names of the keys are also those that doccano and Hugging Face write.
 
 from __future__ import annotations
 
+import itertools
 import json
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -165,13 +166,13 @@ def token_labels(
             labels[token] = ("I" if token > first else "B") + suffix if known else None
         first = max(first, last - 1)  # two spans may cut the same token
     bounds = np.cumsum([0, *map(len, cut)]).tolist()
-    return [labels[a:b] for a, b in zip(bounds, bounds[1:], strict=False)]
+    return [labels[a:b] for a, b in itertools.pairwise(bounds)]
 
 
 def _warn(name: str, misfits: list[tuple[int, str]]) -> None:
     n, (line, text) = len(misfits), misfits[0]
     warnings.warn(
-        f"{_place(name, line)}: the span {described(text)} does not consist of whole tokens of one "
+        f"{_place(name, line)}: the span {text[:40]!r} does not consist of whole tokens of one "
         f"sentence; the labels of its tokens count as not known ({n:,} such span{'s' * (n > 1)})",
         CorpusWarning,
         stacklevel=3,
@@ -295,7 +296,7 @@ def checked_text(
             raise CorpusError(f"{place}: a label is {described(label)}; allowed: a string")
         known.append((begin, stop, label))
     known = sorted(dict.fromkeys(known))
-    for left, right in zip(known, known[1:], strict=False):
+    for left, right in itertools.pairwise(known):
         if right[0] < left[1]:
             raise CorpusError(
                 f"{place}: the spans {list(left)} and {list(right)} overlap; allowed: spans that "

@@ -12,13 +12,11 @@ import numpy as np
 from adaptag.corpus.chunks import ChunkScheme
 from adaptag.corpus.data import as_list, corpus_of
 from adaptag.corpus.settings import SCHEMES
-from adaptag.corpus.tokenizers import DEFAULT, STORED_NAMES
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.calibration import best_temperature, measure_calibration
 from adaptag.decoding.decoder import ChainDecoder, Segment, raises_corpus_errors
 from adaptag.decoding.explanation import Explanation, explain
 from adaptag.decoding.scorer import TagScorer
-from adaptag.decoding.texts import tag_texts
 from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.evaluation import METRICS, Evaluation
 from adaptag.evaluation.calibration import BINS
@@ -128,6 +126,8 @@ class Model(ChainDecoder):
             threads: The number of threads.
             probabilities: Whether spans get their probabilities; it is faster without them.
         """
+        from adaptag.decoding.texts import tag_texts
+
         listed = as_list(texts, "texts", "a list of strings")
         return tag_texts(
             self, listed, tokenizer, legal, threads=threads, probabilities=probabilities
@@ -269,6 +269,8 @@ class Model(ChainDecoder):
     @property
     def tokenizer(self) -> str:
         """The name of the tokenizer that the model was trained with, and that cuts raw text."""
+        from adaptag.corpus.tokenizers import DEFAULT
+
         return self.configured_tokenizer or DEFAULT
 
     @property
@@ -279,8 +281,11 @@ class Model(ChainDecoder):
 
     def _check(self) -> None:
         super()._check()
-        if "text" in self.configuration and self.configured_tokenizer not in STORED_NAMES:
-            raise ValueError(f"the text is configured as {self.configuration['text']!r}")
+        if "text" in self.configuration:
+            from adaptag.corpus.tokenizers import STORED_NAMES
+
+            if self.configured_tokenizer not in STORED_NAMES:
+                raise ValueError(f"the text is configured as {self.configuration['text']!r}")
         section = self.configuration.get("labels")
         if section is not None and (
             section["scheme"] not in (None, *SCHEMES)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from itertools import chain, pairwise
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from adaptag.errors import CorpusError, ParameterError, described
 from adaptag.parallel import ordered_map, threads_for
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from adaptag.corpus.tokenizers import Place, Tokenizer
     from adaptag.decoding.model import Model

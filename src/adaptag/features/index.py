@@ -47,7 +47,7 @@ TENSORS = {
 }
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class Encoded:
     """The predicates of a corpus: flat arrays.
 
@@ -62,10 +62,6 @@ class Encoded:
     positions: NDArray[np.int64]
     predicates: NDArray[np.uint32]
     values: NDArray[np.float32] | None
-
-    def __repr__(self) -> str:
-        sizes = f"{len(self.sentences) - 1:,} sentences, {len(self.positions) - 1:,} tokens"
-        return f"<Encoded: {sizes}, {len(self.predicates):,} predicates>"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -46,7 +46,8 @@ def _html_table(table: Table) -> str:
             strong = bold[c] or "bold" in str(row.style) or "bold" in str(_style(cell))
             name = "th scope='row'" if c == 0 else "td"
             text = escape(_plain(cell))
-            cells += f"<{name}{_kind(column.justify, strong)}>{text}</{name[:2]}>"
+            drawn = c > 0 and column.no_wrap  # a bar of characters
+            cells += f"<{name}{_kind(column.justify, strong, drawn)}>{text}</{name[:2]}>"
         section = " class='adaptag-section'" if row.end_section else ""
         rows.append(f"<tr{section}>{cells}</tr>")
     kind = "" if table.show_header else " class='adaptag-facts'"
@@ -57,8 +58,9 @@ def _html_table(table: Table) -> str:
     )
 
 
-def _kind(justify: str, strong: bool) -> str:
-    names = ["adaptag-number"] * (justify == "right") + ["adaptag-strong"] * strong
+def _kind(justify: str, strong: bool, drawn: bool = False) -> str:
+    wanted = {"number": justify == "right", "strong": strong, "drawn": drawn}
+    names = [f"adaptag-{name}" for name, is_wanted in wanted.items() if is_wanted]
     return f" class='{' '.join(names)}'" if names else ""
 
 

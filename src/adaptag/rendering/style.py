@@ -43,10 +43,12 @@ font-variant-numeric:tabular-nums}
 padding:.4em .6em;white-space:pre-line}
 .adaptag .adaptag-title{font-weight:700;margin:.2em 0 .4em}
 .adaptag th,.adaptag td{padding:.22em .6em;text-align:start;vertical-align:top;border:0;
-background:none;color:inherit;white-space:pre-wrap;max-width:44em}
+background:none;color:inherit;white-space:pre-wrap;max-width:44em;overflow-wrap:break-word}
 .adaptag thead th{border-bottom:1px solid var(--adaptag-text);vertical-align:bottom}
 .adaptag tr.adaptag-section>*{border-bottom:1px solid var(--adaptag-line)}
-.adaptag .adaptag-number{text-align:end;white-space:nowrap}
+.adaptag .adaptag-number{text-align:end}
+.adaptag td.adaptag-number{white-space:nowrap}
+.adaptag td.adaptag-drawn{font-family:monospace;white-space:pre}
 .adaptag .adaptag-strong{font-weight:700}
 .adaptag tbody th{font-weight:400}
 .adaptag table.adaptag-facts th{font-weight:700;white-space:nowrap}

@@ -178,7 +178,7 @@ class Batcher:
             answered = self._answer(inputs, options)
         except (AdaptagError, UnicodeError):  # one of them is wrong: only that one is refused
             return [self._answer_alone(job) for job in jobs]
-        except Exception as error:
+        except Exception as error:  # raised again where the requests are answered
             return [error] * len(jobs)
         outcomes: list[Outcome] = []
         begin = 0
