@@ -18,9 +18,10 @@ class Server:
     def __init__(self, project, *options):
         command = [*PROGRAM, str(project), "--no-open", "--port", "0", *options]
         self.process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-        line = self.process.stderr.readline()
-        address = re.search(r"http://\S+", line)
-        assert address, line + self.process.stderr.read()
+        said = []
+        while not (address := re.search(r"http://\S+", said[-1] if said else "")):
+            said.append(self.process.stderr.readline())
+            assert said[-1], "".join(said)  # it ended
         self.url = address[0]
 
     def call(self, path, body=None):
