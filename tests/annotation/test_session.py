@@ -232,6 +232,27 @@ def test_likely_mistakes_come_first(session, gold):
     assert victim not in [row["sentence"] for row in session.review()["rows"]]
 
 
+def test_review_asked_for_during_training_sees_the_newest_answer(session, gold, monkeypatch):
+    answer_as_gold(session, gold, 14)
+    assert session.wait(WAIT)
+    release, started = threading.Event(), threading.Event()
+
+    def slow(self, answers):
+        started.set()
+        assert release.wait(WAIT)
+        return original(self, answers)
+
+    original = Learner.train
+    monkeypatch.setattr(Learner, "train", slow)
+    answer_as_gold(session, gold, 1)  # the fifteenth: training begins
+    assert started.wait(WAIT)
+    answer_as_gold(session, gold, 1)
+    session.review()
+    release.set()
+    assert session.wait(WAIT)
+    assert not session.review()["busy"]
+
+
 def test_search(session, gold):
     word = gold[7].tokens[-1]
     found = session.search(word.upper())

@@ -83,8 +83,9 @@ class BackgroundTraining:
         self._lock = threading.Lock()  # of the learner
         self._learner: Learner | None = None
         self._generation = 0  # of the sentences and labels that a learner is made of
-        self._worker = Worker(self._run, "adaptag training")
+        self._worker = Worker(self._work, "adaptag training")
         self._review_wanted = False
+        self._reviewing: int | None = None  # the last answer that the review under way has seen
         self.trained: Trained | None = None
         self.held_out: Evaluation | None = None
         self.version = 0
@@ -112,9 +113,9 @@ class BackgroundTraining:
             self._learner = None
             self._generation += 1
 
-    def request_review(self) -> None:
-        """Ask for a new review, if none has been asked for that is not there yet."""
-        if not self._review_wanted:
+    def request_review(self, newest: int) -> None:
+        """Ask for a review that has seen an answer, unless it is under way."""
+        if not self._review_wanted and newest != self._reviewing:
             self._review_wanted = True
             self.request()
 
@@ -125,11 +126,20 @@ class BackgroundTraining:
             "annotators": annotator_rows(history),
         }
 
+    def _work(self) -> None:
+        try:
+            self._run()
+        finally:
+            self._reviewing = None
+
     def _run(self) -> None:
         """Train, choose the next sentences, and look for mistakes if asked to."""
         with self._lock:
             learner, generation = self._learner, self._generation
+        # Before the snapshot: a review that is asked for later must see later answers too.
+        review_wanted, self._review_wanted = self._review_wanted, False
         work = self._snapshot()
+        self._reviewing = work.newest if review_wanted else None
         words = [sentence.words for sentence in work.sentences] if learner is None else []
         if learner is None:
             learner = Learner(words, template=self._template, labels=work.labels, seed=self._seed)
@@ -140,9 +150,8 @@ class BackgroundTraining:
         self.summarize(work.history)
         self._publish(trained)
         self._choose(trained, learner, work)
-        if self._review_wanted:
+        if review_wanted:
             self._find_mistakes(trained, learner, work)
-            self._review_wanted = False
 
     def _publish(self, trained: Trained | None) -> None:
         """Let others use a new model."""

@@ -374,7 +374,7 @@ class Session:
             training = self._training
             newest = self._history[-1].number if self._history else -1
             if newest != training.reviewed:
-                training.request_review()
+                training.request_review(newest)
             rows = []
             for item in training.review:
                 number = item.answer.sentence
