@@ -19,6 +19,7 @@ COMMANDS = {
     ("evaluate",): "evaluate.evaluate",
     ("compare",): "compare.compare",
     ("learn",): "learn.learn",
+    ("annotate",): "annotate.annotate",
     ("inspect",): "inspect.inspect",
     ("serve",): "serve.serve",
     ("calibrate",): "calibrate.calibrate",

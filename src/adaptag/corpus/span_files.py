@@ -39,6 +39,7 @@ __all__ = [
     "record_of",
     "records_of_data",
     "span_corpus",
+    "token_labels",
 ]
 
 Triple = tuple[int, int, str | None]
@@ -112,7 +113,7 @@ def span_corpus(records: Iterable[Record], name: str, tokenizer: Any = None) -> 
         cutter = cutter or tokenizer_of(tokenizer)
         text = packable(record.text)
         cut = cutter(record.text)
-        for places, tags in zip(cut, _token_labels(record, cut, misfits), strict=True):
+        for places, tags in zip(cut, token_labels(record, cut, misfits), strict=True):
             sentences.append([text[a:b] for a, b in places])
             labels.append(tags)
             lines += [record.line] * len(places)
@@ -136,7 +137,7 @@ def packable(text: str) -> str:
     return text
 
 
-def _token_labels(
+def token_labels(
     record: LabelledText, cut: list[list[tuple[int, int]]], misfits: list[tuple[int, str]]
 ) -> list[list[str | None]]:
     """The labels of the tokens of a text, by sentences; spans that fit badly are appended."""
