@@ -12,7 +12,7 @@ NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py
 export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-browser lint format bench bench-all bench-check results docs wheel clean
+.PHONY: demo test test-browser lint format bench bench-all bench-check results docs notebooks wheel clean
 
 demo: .venv/.built
 	$(BIN)/adaptag demo
@@ -75,6 +75,10 @@ results: .venv/.experiments .venv/.reproduction
 docs: .venv/.docs
 	$(BIN)/mkdocs build --strict
 
+# Executes the notebooks of the documentation, and stores them with their outputs.
+notebooks: .venv/.notebooks
+	$(BIN)/python docs/hooks/notebooks.py
+
 wheel: .venv/.made
 	@echo "Compiling the C++ core for all processors, four variants: about four minutes."
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
@@ -110,6 +114,6 @@ clean:
 	touch $@
 
 # Groups of development tools, see pyproject.toml.
-.venv/.test .venv/.browser .venv/.lint .venv/.docs .venv/.reproduction: .venv/.%: .venv/.built pyproject.toml
+.venv/.test .venv/.browser .venv/.lint .venv/.docs .venv/.notebooks .venv/.reproduction: .venv/.%: .venv/.built pyproject.toml
 	$(BIN)/pip install --quiet --group $*
 	touch $@

@@ -105,7 +105,7 @@ class TerminalDisplay:
 
             text_column = TextColumn("[cyan]{task.description}[/]")
             self.bar = terminal_bar(self.title, text_column)
-            self.task = self.bar.add_task("", total=1)
+            self.task = self.bar.add_task(text, total=1)
             self.bar.start()
         elif share < self.share:
             self.bar.reset(self.task)
