@@ -34,6 +34,7 @@ PAGES = {  # and how many outputs they show, at least
     "docs/guide/label-schemes.md": 2,
     "docs/guide/pictures.md": 1,
     "docs/guide/probabilities.md": 2,
+    "docs/guide/raw-text.md": 5,
     "docs/guide/reproducing.md": 1,
     "docs/guide/segmentation.md": 4,
     "docs/guide/settings.md": 1,

@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 
 import adaptag
+from adaptag import parallel
+from adaptag.corpus import text
 from adaptag.decoding import texts as texts_module
 from adaptag.errors import AdaptagError, CorpusError, ModelError, ParameterError
 from adaptag.evaluation import evaluate_spans
@@ -224,9 +226,12 @@ def test_tag_json_lines_keeps_other_fields(call, files):
     assert (files / "2").read_bytes() == out.read_bytes()
 
 
-def test_parts_and_long_lines_are_written_in_order(call, files):
-    lines = [f"Tom {n} lives in Berlin" for n in range(3000)]
-    lines[1500] = "Anna " * 800_000  # longer than a part
+def test_parts_and_long_lines_are_written_in_order(call, files, monkeypatch):
+    monkeypatch.setattr(parallel, "BYTES", 1)
+    monkeypatch.setattr(parallel, "PART", 300)
+    monkeypatch.setattr(text, "LONG", 400)
+    lines = [f"Tom {n} lives in Berlin" for n in range(300)]
+    lines[150] = "Anna " * 500  # comes in pieces
     (files / "t.txt").write_text("\n".join(lines))
     for threads in (1, 2):
         out = files / f"out{threads}"
@@ -306,6 +311,7 @@ def test_compare_and_tune_take_labelled_texts(files):
         (("tag", "t.txt", "--tokenizer", "unicode"), "--tokenizer needs --text"),
         (("tag", "bad.jsonl"), "bad.jsonl:2: .*; allowed: an object with a string 'text'"),
         (("evaluate", "d.jsonl", "d.jsonl", "-m", "m.adaptag"), "give either PREDICTED or --model"),
+        (("train", "d.jsonl", "--stream"), "a stream of jsonl cannot be read; allowed: columns"),
         (("evaluate", "d.jsonl"), "need PREDICTED, or --model"),
         (("evaluate", "d.jsonl", "d.jsonl", "--tokenizer", "x"), "--tokenizer requires --model"),
     ],

@@ -13,7 +13,7 @@ from adaptag.corpus.tokenizers import TOKENIZERS, Tokenizer, tokenizer_name, tok
 from adaptag.errors import ParameterError
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=30)
-POOL = "ab'’.,:;12_אב\"カア漢ひ\u0301\u200d\u00ad👩🇩🇫👍🏽- \u3000ßก\u0e49²½Ⅷ々한\u0640٣٬ⓂℹM©\ufe0f"
+POOL = "ab'’.,:;12_אב\"カア漢ひ\u0301\u200d\u00ad👩🇩🇫👍🏽- \u3000ßก\u0e49²½Ⅷ々한\u0640٣٬Ⅷ©\ufe0f"
 
 
 def tokens(text, name="unicode"):

@@ -60,7 +60,7 @@ def learn(
     from adaptag.decoding.model import Model
     from adaptag.streams.trainer import StreamTrainer
 
-    file = file_format("columns", separator, comment, skip_docstart)
+    file = file_format("auto", separator, comment, skip_docstart)
     target = output or model
     check_files({"--output": target, "--log": log}, {"--stream": stream})
     trainer = StreamTrainer(Model.load(model), **options)
@@ -79,13 +79,16 @@ def learn_from(
 ) -> None:
     """Learn from a column file to its end, or without end, saving the model periodically."""
     from adaptag.cli.progress import streaming
-    from adaptag.corpus.columns import ColumnCorpus
+    from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
+    from adaptag.corpus.data import format_of
     from adaptag.training.interrupts import Interrupts
 
-    if isinstance(format, str):
-        raise ParameterError(f"a stream of {format} cannot be read; allowed: columns")
+    name = format if isinstance(format, str) else format_of(data)
+    if name not in (None, "columns"):
+        raise ParameterError(f"a stream of {name} cannot be read; allowed: columns")
+    columns = format if isinstance(format, ColumnFormat) else None
     begin, saved = time.perf_counter(), 0
-    parts = ColumnCorpus.read_parts(data, format, PART, follow=follow)
+    parts = ColumnCorpus.read_parts(data, columns, PART, follow=follow)
     interrupted = False
     with streaming(log) as show:
         try:

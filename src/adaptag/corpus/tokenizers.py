@@ -51,17 +51,16 @@ class Tokenizer:
 
     def __call__(self, text: str) -> list[list[Place]]:
         """Find the tokens of a text: for each line that has any, the start and end of each."""
-        lines = text.splitlines(keepends=True)
-        if len(lines) <= 1:
-            tokens = list(self.cut(text.rstrip("\r\n")))
+        lines = text.splitlines()
+        if len(lines) == 1:
+            tokens = list(self.cut(lines[0]))
             return [tokens] if tokens else []
         sentences, start = [], 0
-        for line in lines:
-            found = self.cut("".join(line.splitlines()))
-            tokens = [(start + a, start + b) for a, b in found]
+        for line, whole in zip(lines, text.splitlines(keepends=True), strict=True):
+            tokens = [(start + a, start + b) for a, b in self.cut(line)]
             if tokens:
                 sentences.append(tokens)
-            start += len(line)
+            start += len(whole)
         return sentences
 
 

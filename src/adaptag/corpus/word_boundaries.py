@@ -136,6 +136,7 @@ def characters_in(text: str) -> list[tuple[int, int]]:
 
 
 _EXTEND = "ECZ"
+MOST_MARKS = 7  # of a Hebrew letter that a quotation mark stays with
 _JOINED = f"(?:(?<=Z)P[{_EXTEND}]*)*"  # WB3c
 _SINGLE = f"F[{_EXTEND}]*F[{_EXTEND}]*|[^ CZ][{_EXTEND}]*{_JOINED}"  # WB4, WB15, WB999
 
@@ -144,7 +145,8 @@ _SINGLE = f"F[{_EXTEND}]*F[{_EXTEND}]*|[^ CZ][{_EXTEND}]*{_JOINED}"  # WB4, WB15
 def _word_pattern() -> re.Pattern[str]:
     """Words by the rules WB5 to WB13b, else a single character."""
     e = f"[{_EXTEND}]*"
-    after_hebrew = f"(?:(?<=H)|(?<=H[{_EXTEND}])|(?<=H[{_EXTEND}][{_EXTEND}]))"
+    behind = "|".join(f"(?<=H{f'[{_EXTEND}]' * n})" for n in range(MOST_MARKS + 1))
+    after_hebrew = f"(?=[qd])(?:{behind})"
     run = f"[AH][AH{_EXTEND}]*"
     between = f"(?:[LBq]{e}|{after_hebrew}d{e}(?=H))"  # WB6, WB7, WB7b, WB7c
     letters = f"{run}(?:{between}{run})*"  # WB5

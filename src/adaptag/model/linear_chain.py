@@ -57,8 +57,8 @@ class LinearChain(Shown, Stored, Generic[Index]):
         provenance: A record of how the model was made: version, settings, data, scores. Nothing
             reads it back.
         configuration: What the model needs to know to be used, by section: ``labels`` (the scheme
-            and metric), ``calibration`` (the temperature), ``documents``, ``segmentation``,
-            ``stream``.
+            and metric), ``calibration`` (the temperature), ``text`` (the tokenizer),
+            ``documents``, ``segmentation``, ``stream``.
         states: The labels that the model was trained with, Y of them, to which the weights belong.
             They are ``labels``, unless it was trained with another label scheme.
         legal: The transitions that are possible, uint8 ``[Y + 1, Y + 1]``, the last row and column
