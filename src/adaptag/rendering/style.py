@@ -12,8 +12,8 @@ __all__ = ["page_of", "style"]
 # A page may load nothing and run nothing, whatever texts hold.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 
-# What all rules are for: a fragment, with the specificity of an ID that does not exist. So the style
-# of the page around, such as that of a notebook or of a documentation site, does not win.
+# What all rules are for: a fragment, with the specificity of an ID that does not exist. So the
+# style of the page around, such as that of a notebook or of a documentation site, does not win.
 SCOPE = ":is(.adaptag,#adaptag-scope)"
 SELECTORS = re.compile(r"(?<=[{}])\s*([^{}@]+)(?=\{)")
 
