@@ -12,7 +12,7 @@ NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py
 export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-browser lint format bench bench-all bench-check results docs wheel clean
+.PHONY: demo test test-browser test-notebooks lint format bench bench-all bench-check results docs notebooks wheel clean
 
 demo: .venv/.built
 	$(BIN)/adaptag demo
@@ -20,7 +20,7 @@ demo: .venv/.built
 # The tests of clusters run by themselves, since they start processes on all cores. The numeric tests
 # run with the variant for any processor too, which is compiled after the others.
 test: .venv/.test
-	$(BIN)/python -m pytest -n auto --ignore=tests/ray --ignore=tests/browser
+	$(BIN)/python -m pytest -n auto --ignore=tests/ray --ignore=tests/browser --ignore=tests/notebooks
 	$(BIN)/python -m pytest tests/ray
 	$(MAKE) .venv/.generic
 	ADAPTAG_CORE=generic $(BIN)/python -m pytest -n auto $(NUMERIC_TESTS)
@@ -36,6 +36,10 @@ else
 test-browser:
 	@echo "No browser is installed (apt-get install chromium): the tests of pages are left out."
 endif
+
+# The notebooks of the documentation are executed again.
+test-notebooks: .venv/.test .venv/.notebooks
+	$(BIN)/python -m pytest tests/notebooks
 
 lint: .venv/.lint
 	$(BIN)/ruff format --check .
@@ -75,6 +79,10 @@ results: .venv/.experiments .venv/.reproduction
 docs: .venv/.docs
 	$(BIN)/mkdocs build --strict
 
+# Executes the notebooks of the documentation, and stores them with their outputs.
+notebooks: .venv/.notebooks
+	$(BIN)/python docs/hooks/notebooks.py
+
 wheel: .venv/.made
 	@echo "Compiling the C++ core for all processors, four variants: about four minutes."
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
@@ -110,6 +118,6 @@ clean:
 	touch $@
 
 # Groups of development tools, see pyproject.toml.
-.venv/.test .venv/.browser .venv/.lint .venv/.docs .venv/.reproduction: .venv/.%: .venv/.built pyproject.toml
+.venv/.test .venv/.browser .venv/.lint .venv/.docs .venv/.notebooks .venv/.reproduction: .venv/.%: .venv/.built pyproject.toml
 	$(BIN)/pip install --quiet --group $*
 	touch $@

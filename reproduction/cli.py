@@ -15,8 +15,8 @@ import typer
 
 from adaptag.cli.arguments import argument, for_typer, option
 from adaptag.cli.output import INTERRUPTED, say
-from adaptag.cli.progress import RunProgress
 from adaptag.errors import AdaptagError
+from adaptag.experiments.progress import RunProgress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -155,3 +155,25 @@ def test_objects_of_a_notebook(open_page, tmp_path, width, dark):
     theme = DARK if dark else LIGHT
     assert style(page.locator("td").first, "color") == rgb(theme.text)
     assert rows.last.locator("th").bounding_box()["height"] < 40  # not broken letter by letter
+
+
+def test_the_style_of_the_page_around_does_not_win(page):
+    around = (
+        "[dir] .doc .page mark{background-color:yellow}"
+        ".doc .page ul{list-style:disc;display:block}"
+        ".doc .page table:not([class]){display:inline-block;border:3px solid}"
+        ".doc .page table:not([class]) th{min-width:20em;padding:3em}"
+    )
+    text = tagged_texts()[0]
+    gold = [["B-PER", "O"]]
+    inside = text.to_html() + adaptag.evaluate(gold, gold)._repr_html_()
+    page.set_content(
+        f"<html dir=ltr><style>{around}</style><div class=doc><div class=page>{inside}</div></div>"
+    )
+    number = assign_colours(span.label for span in text)["PER"]
+    mark = page.locator("mark").first
+    assert style(mark, "backgroundColor") == rgb(PALETTE[number].light.fill)
+    legend = page.locator(".adaptag-legend")
+    assert (style(legend, "listStyleType"), style(legend, "display")) == ("none", "flex")
+    assert style(page.locator("table"), "display") == "table"
+    assert style(page.locator("th").first, "minWidth") in ("0px", "auto")

@@ -113,7 +113,7 @@ def test_standard_input(cli):
 
 
 def interrupt(monkeypatch, at):
-    from adaptag.cli.progress import RunProgress
+    from adaptag.experiments.progress import RunProgress
 
     real, calls = RunProgress.on_pass, []
 
@@ -146,7 +146,7 @@ def test_ctrl_c_before_anything_was_finished(cli, monkeypatch):
 
 
 def test_ctrl_c_after_the_last_pass_keeps_everything(cli, monkeypatch):
-    from adaptag.cli.progress import RunProgress
+    from adaptag.experiments.progress import RunProgress
 
     real, calls = RunProgress.on_pass, []
 

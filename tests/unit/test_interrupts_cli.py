@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import adaptag
-from adaptag.training.callbacks import PassLines
+from adaptag.training.progress import TrainingProgress
 
 TRAIN = "the D\ncat N\n\na D\ndog N\nsat V\n\n" * 5
 FILES = {"train": TRAIN, "segment": "天 天\n中国 人\n" * 5, "classify": "x\ta b\ny\tc d\n" * 5}
@@ -33,18 +33,18 @@ def interrupt(*_, **__):
 
 
 def at_start(monkeypatch):
-    monkeypatch.setattr(PassLines, "on_start", interrupt, raising=False)
+    monkeypatch.setattr(TrainingProgress, "on_start", interrupt)
 
 
 def in_pass(monkeypatch, number):
-    real = PassLines.on_pass
+    real = TrainingProgress.on_pass
 
     def on_pass(self, history):
         if len(history) == number:
             interrupt()
         return real(self, history)
 
-    monkeypatch.setattr(PassLines, "on_pass", on_pass)
+    monkeypatch.setattr(TrainingProgress, "on_pass", on_pass)
 
 
 @pytest.mark.parametrize("algorithm", ["adf", "lbfgs"])

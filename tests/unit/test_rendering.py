@@ -7,7 +7,7 @@ from functools import partial
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import adaptag
@@ -252,6 +252,7 @@ def test_columns_become_texts(tmp_path):
     assert [(s.text, s.label) for s in tags] == [("the", "DT"), ("cat", "NN")]
 
 
+@settings(deadline=None)
 @given(tagged_texts())
 def test_json_lines_round_trip(tmp_path_factory, tagged):
     import json

@@ -153,8 +153,9 @@ def test_records_are_what_a_model_keeps():
 def test_verbose_writes_one_line_per_pass(capsys):
     dev = [[("a", "X"), ("b", "Y")]]
     adaptag.train(SENTENCES, LABELS, passes=2, dev=dev, verbose=True, rate=0.1)
-    lines = capsys.readouterr().err.splitlines()
+    *lines, last = capsys.readouterr().err.splitlines()
     assert [line.split()[:2] for line in lines] == [["pass", "1"], ["pass", "2"]]
+    assert last.startswith("best dev accuracy ")
     assert all("dev accuracy" in line for line in lines)
 
 

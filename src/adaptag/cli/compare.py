@@ -7,7 +7,6 @@ import json
 import shlex
 import sys
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +14,6 @@ from adaptag.cli.arguments import argument, option
 from adaptag.cli.experiment import make_task, with_task
 from adaptag.cli.options import ClusterOption
 from adaptag.cli.output import INTERRUPTED, check_files, say
-from adaptag.cli.progress import RunProgress, show_run
 from adaptag.cli.settings import number_or_name
 from adaptag.errors import FileError, ParameterError
 from adaptag.experiments.declarations import CLASSIFICATION, SEGMENTATION, TAGGING, TaskDeclaration
@@ -135,13 +133,7 @@ def _run(
     from adaptag.training.interrupts import Interrupts
 
     with Interrupts() as interrupts:
-        with ExitStack() as stack:
-            if arguments["cluster"] is None:
-                progress = stack.enter_context(RunProgress())
-                arguments |= {"callbacks": [progress], "on_run": progress.on_run}
-            else:
-                arguments |= {"on_result": show_run}
-            result = run(*data, task=make_task(task, options), **arguments)
+        result = run(*data, task=make_task(task, options), verbose=True, **arguments)
         for error in result.errors.values():
             say(f"left out: {error}")
         if result.entries:

@@ -25,7 +25,6 @@ def demo(
     from rich.console import Console
 
     from adaptag import api
-    from adaptag.cli.progress import progress_callback
     from adaptag.cli.show import show_texts
     from adaptag.corpus.ingredients import UNSEEN_LINES, ingredients, tokenize
     from adaptag.evaluation.table import table
@@ -37,14 +36,13 @@ def demo(
         f"choose the best pass, {len(splits.test):,} to test.\n"
     )
     sys.stdout.flush()
-    with progress_callback() as progress:
-        trained = api.train(
-            [sentence.tokens for sentence in splits.train],
-            [sentence.labels for sentence in splits.train],
-            dev=[list(zip(s.tokens, s.labels, strict=True)) for s in splits.dev],
-            passes=passes,
-            callbacks=[progress],
-        )
+    trained = api.train(
+        [sentence.tokens for sentence in splits.train],
+        [sentence.labels for sentence in splits.train],
+        dev=[list(zip(s.tokens, s.labels, strict=True)) for s in splits.dev],
+        passes=passes,
+        verbose=True,
+    )
     tagged = trained.tag_all([sentence.tokens for sentence in splits.test])
     console.print(table(api.evaluate([s.labels for s in splits.test], tagged)))
     console.print("\n[bold]Lines that it has never seen[/], with the probability of each part:\n")

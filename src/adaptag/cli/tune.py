@@ -6,7 +6,6 @@
 import json
 import sys
 from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -20,7 +19,7 @@ from adaptag.experiments.space import on_request
 from adaptag.training.settings import parameter_names
 
 if TYPE_CHECKING:
-    from adaptag.experiments.tuning import Progress, Tuning
+    from adaptag.experiments.tuning import Tuning
 
 __all__ = ["tune", "tune_classifier", "tune_segmenter"]
 
@@ -157,8 +156,7 @@ def _run(data: Path, outputs: dict[str, Path | None], arguments: dict[str, Any])
     """Search, write the outputs that are wanted, and show the result."""
     from adaptag.experiments.tuning import tune as search
 
-    with _progress() as callback:
-        result = search(data, callbacks=[callback], **arguments)
+    result = search(data, verbose=True, **arguments)
     texts = {
         "--output": lambda: json.dumps(result.to_dict(), indent=1) + "\n",
         "--markdown": result.markdown,
@@ -191,64 +189,3 @@ def _show(result: "Tuning") -> None:
     for note in result.notes():
         say(note)
     print(result.command())
-
-
-def _progress() -> AbstractContextManager[Any]:
-    """Show the progress of a search: a bar on a terminal, else a line per round."""
-    from adaptag.experiments.tuning import TuningCallback
-
-    def best_of(progress: "Progress") -> str:
-        return "" if progress.best is None else f"best so far {progress.best.mean:.2f}"
-
-    class Lines(TuningCallback):
-        rung = 0
-
-        def on_progress(self, progress: "Progress") -> None:
-            if progress.rung != self.rung:
-                self.rung = progress.rung
-                finished = f", {progress.done} finished before" if progress.done else ""
-                say(
-                    f"round {progress.rung}/{progress.rungs}: {progress.trials} trials, "
-                    f"{progress.passes} passes, {progress.jobs} jobs{finished}  {best_of(progress)}"
-                )
-
-    if not sys.stderr.isatty():
-        return nullcontext(Lines())
-
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    class ProgressBar(TuningCallback, AbstractContextManager["ProgressBar"]):
-        rung = 0
-
-        def __enter__(self) -> "ProgressBar":
-            self.bar = Bar(
-                TextColumn("[bold]tuning[/]"),
-                BarColumn(bar_width=None),
-                TextColumn("{task.description}"),
-                TimeRemainingColumn(compact=True),
-                console=Console(stderr=True),
-                transient=True,
-                expand=True,
-            )
-            self.bar.start()
-            self.task = self.bar.add_task("")
-            return self
-
-        def __exit__(self, *_: object) -> None:
-            self.bar.stop()
-
-        def on_progress(self, progress: "Progress") -> None:
-            if progress.rung != self.rung:
-                self.rung = progress.rung
-                self.bar.reset(self.task)
-            self.bar.update(
-                self.task,
-                completed=progress.done,
-                total=progress.jobs,
-                description=f"round {progress.rung}/{progress.rungs}: {progress.trials} trials, "
-                f"{progress.passes} passes  [cyan]{best_of(progress)}[/]",
-            )
-
-    return ProgressBar()

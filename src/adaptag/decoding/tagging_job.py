@@ -59,7 +59,8 @@ def tagging_job(
     if settings.scheme == AUTO:
         scheme = AS_IS
         if start is None:
-            scheme, scores = _choose_scheme(dataset, windows, settings, callbacks)
+            told = [*callbacks, *settings.reporters()]
+            scheme, scores = _choose_scheme(dataset, windows, settings, told)
             record |= {"scheme_scores": scores} if scores else {}
         settings = replace(settings, scheme=scheme)
     plan = LabelPlan.of(

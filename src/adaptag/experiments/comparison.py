@@ -24,6 +24,7 @@ from adaptag._native import build, cores
 from adaptag.errors import DivergenceError, ParameterError
 from adaptag.experiments.candidates import Candidate, check_candidates
 from adaptag.experiments.declarations import TAGGING
+from adaptag.experiments.progress import RunProgress
 from adaptag.experiments.results import Comparison, Entry, Significance
 from adaptag.experiments.runs import INTERRUPT, Outcome, PlannedRun, run_candidate
 from adaptag.experiments.significance import (
@@ -61,6 +62,7 @@ def compare(
     on_run: Callable[[str, int | None, int, int], None] | None = None,
     on_result: Callable[[str, int | None, int, int, Run], None] | None = None,
     cluster: str | None = None,
+    verbose: bool = False,
     **options: Any,
 ) -> Comparison:
     """Train algorithms on the same data, and score each of them after each pass.
@@ -84,6 +86,7 @@ def compare(
         cluster: The address of a Ray cluster, ``auto`` or ``local``; see ``adaptag.ray.connect``.
             Its trainings run at the same time, and give the same scores. There are no ``callbacks``
             and no ``on_run`` then.
+        verbose: Show the progress: a line per training, and a bar on a terminal and in a notebook.
         **options: The settings of the task: for tagging ``template``, ``cutoff`` and so on, and
             ``format``; see [the settings](guide/settings.md).
 
@@ -96,14 +99,22 @@ def compare(
     resolved_task = task_of(task, options)
     require_scipy()
     problem = resolved_task.problem(train, test)
-    return compare_candidates(
-        [(candidate, problem) for candidate in candidates],
-        seeds=seeds,
-        callbacks=callbacks,
-        on_run=on_run,
-        on_result=on_result,
-        cluster=cluster,
-    )
+    with contextlib.ExitStack() as stack:
+        if verbose:
+            progress = stack.enter_context(RunProgress())
+            if cluster is None:
+                callbacks = [*callbacks, progress]
+                on_run = _both(on_run, progress.on_run)
+            else:
+                on_result = _both(on_result, progress.on_result)
+        return compare_candidates(
+            [(candidate, problem) for candidate in candidates],
+            seeds=seeds,
+            callbacks=callbacks,
+            on_run=on_run,
+            on_result=on_result,
+            cluster=cluster,
+        )
 
 
 def compare_candidates(
@@ -222,6 +233,17 @@ def _run_here(
         yield number, result
         if isinstance(result, Outcome) and result.run.stopped == INTERRUPT:
             return
+
+
+def _both(first: Callable[..., None] | None, second: Callable[..., None]) -> Callable[..., None]:
+    """One function that calls two, where there are two."""
+
+    def call(*arguments: Any) -> None:
+        if first is not None:
+            first(*arguments)
+        second(*arguments)
+
+    return call
 
 
 def _check_callbacks(cluster: str | None, callbacks: Sequence[Callback], on_run: object) -> None:

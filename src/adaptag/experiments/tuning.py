@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from adaptag.corpus.documents import Documents
 from adaptag.errors import ParameterError
 from adaptag.experiments.declarations import TAGGING
 from adaptag.experiments.jobs import Job, Search, run_jobs
+from adaptag.experiments.progress import Progress, TuningCallback, TuningProgress
 from adaptag.experiments.space import configurations, space_of
 from adaptag.experiments.state import State
 from adaptag.experiments.tasks import task_of
@@ -45,36 +46,6 @@ FIRST_PASSES = 3  # minimum before a trial can be dropped
 PASSES_FACTOR = 2  # times the default of an online algorithm: the maximum number of passes
 
 
-@dataclass(frozen=True)
-class Progress:
-    """The progress of a search.
-
-    Attributes:
-        rung: The number of the round, from 1.
-        rungs: The number of rounds.
-        trials: The number of trials in this round.
-        passes: The number of passes that each of them makes, from the first pass on.
-        done: The number of jobs finished in this round.
-        jobs: The number of jobs in this round: trials × folds.
-        best: The best trial so far among those that all folds have scored.
-    """
-
-    rung: int
-    rungs: int
-    trials: int
-    passes: int
-    done: int
-    jobs: int
-    best: Trial | None
-
-
-class TuningCallback:
-    """Called during a search; override what is needed."""
-
-    def on_progress(self, progress: Progress) -> None:
-        """Called when a round begins, and when a job has finished."""
-
-
 def tune(
     data: Any,
     *,
@@ -93,6 +64,7 @@ def tune(
     state_file: PathLike | None = None,
     restart: bool = False,
     callbacks: Sequence[TuningCallback] = (),
+    verbose: bool = False,
     **options: Any,
 ) -> Tuning:
     """Choose settings by cross-validation on the training data.
@@ -129,6 +101,7 @@ def tune(
         state_file: Saves finished jobs; the same call continues from there later.
         restart: Start over and discard the content of the state file.
         callbacks: Called during the search.
+        verbose: Show the progress: a line per round, and a bar on a terminal and in a notebook.
         **options: The settings of the task that all trials share: for tagging ``template``,
             ``rich_edges``, ``metric`` and so on, and ``format``; see
             [the settings](guide/settings.md).
@@ -190,6 +163,8 @@ def tune(
             run_jobs(search, jobs or cores()) if ray is None else run_jobs_on_cluster(search, ray)
         )
         run = stack.enter_context(runner)
+        if verbose:
+            callbacks = [*callbacks, stack.enter_context(TuningProgress())]
         _successive_halving(search, trials, rungs, state, run, callbacks)
     return Tuning(
         algorithm=algorithm,

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Callback", "Converged", "EarlyStopping", "PassLines", "PassReport", "comparable"]
+__all__ = ["Callback", "Converged", "EarlyStopping", "PassReport", "comparable"]
 
 
 @dataclass(frozen=True)
@@ -89,6 +88,9 @@ class Callback:
         """Decide after a pass, the last of ``history``: true stops training."""
         return False
 
+    def on_end(self, best: PassReport | None) -> None:
+        """Training has ended: the pass whose weights are kept; None if it failed."""
+
 
 @dataclass
 class Converged(Callback):
@@ -117,16 +119,3 @@ class EarlyStopping(Callback):
         """Stop where the best pass lies ``patience`` passes back."""
         best = max(comparable(history), key=lambda report: report.score)
         return history[-1].number - best.number >= self.patience
-
-
-class PassLines(Callback):
-    """Writes one plain line per pass to standard error."""
-
-    def on_note(self, text: str) -> None:
-        """Write the note."""
-        sys.stderr.write(f"{text}\n")
-
-    def on_pass(self, history: Sequence[PassReport]) -> bool:
-        """Write the figures of the pass."""
-        sys.stderr.write(f"{history[-1]}\n")
-        return False

@@ -151,7 +151,7 @@ class TrainingJob(Generic[M]):
             raise ParameterError("calibrate needs development data")
         with Interrupts() as interrupts:
             run = _Run(self, interrupts)
-            run.batch() if not run.algorithm.online else run.online()
+            run.train()
         self.result = run.result
         # What a checkpoint decides is recorded as it was, not as it was set for the last passes.
         given = {name: v for name, v in self.settings.record().items() if name not in RESULTS}
@@ -189,6 +189,16 @@ class _Run:
             values["rate"] = self.engine.find_rate(self.algorithm, values, settings.seed, job.start)
         self.result = Result(self.algorithm.name, np.empty(0, np.float32), values, settings.seed)
         self.best_weights: Weights | None = None
+
+    def train(self) -> None:
+        """Train, and tell the callbacks how it ended."""
+        best: PassReport | None = None
+        try:
+            self.online() if self.algorithm.online else self.batch()
+            best = self.result.history[self.result.best - 1] if self.result.best else None
+        finally:
+            for callback in self.callbacks:
+                callback.on_end(best)
 
     def online(self) -> None:
         """Train with an online algorithm."""

@@ -10,7 +10,8 @@ from adaptag.corpus.settings import AS_IS, SCHEMES
 from adaptag.errors import ParameterError
 from adaptag.settings import AUTO, Settings, redeclared, setting
 from adaptag.training.algorithms import algorithm, algorithms
-from adaptag.training.callbacks import Callback, Converged, EarlyStopping, PassLines
+from adaptag.training.callbacks import Callback, Converged, EarlyStopping
+from adaptag.training.progress import TrainingProgress
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -91,7 +92,11 @@ class AlgorithmSettings(Settings):
         "same weights at the same time.",
         "deterministic | lock-free",
     )
-    verbose: bool = setting(False, "Write one line per pass.", option=False)
+    verbose: bool = setting(
+        False,
+        "Show the progress: one line per pass, and a bar on a terminal and in a notebook.",
+        option=False,
+    )
     parameters: Mapping[str, Any] | None = setting(
         None,
         "Parameters of the algorithm that differ from their defaults, by name.",
@@ -129,9 +134,13 @@ class AlgorithmSettings(Settings):
         """All parameters of the algorithm: those given, and defaults for the others."""
         return self.chosen.values(self.parameters or {})
 
+    def reporters(self) -> list[Callback]:
+        """The callbacks that show the progress of training."""
+        return [TrainingProgress()] if self.verbose else []
+
     def rules(self, *, scored: bool) -> list[Callback]:
-        """The callbacks that stop training; ``scored``: whether there is development data."""
-        rules: list[Callback] = [PassLines()] if self.verbose else []
+        """The callbacks that show and stop training; ``scored``: there is development data."""
+        rules: list[Callback] = self.reporters()
         rules += [Converged()] if self.converge else []
         return rules + ([EarlyStopping(self.patience)] if scored else [])
 
