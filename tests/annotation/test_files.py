@@ -216,7 +216,6 @@ def test_the_model_knows_the_tokenizer(project, tmp_path):
 
 def test_docbin(project, tmp_path):
     spacy = pytest.importorskip("spacy", reason="spaCy is not installed")
-    pytest.importorskip("adaptag.spacy", reason="adaptag.spacy is not there")
     export(project, tmp_path / "out.spacy")
     docs = spacy.tokens.DocBin().from_disk(tmp_path / "out.spacy")
     docs = list(docs.get_docs(spacy.blank("xx").vocab))

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import tempfile
 from dataclasses import replace
 from importlib.util import find_spec
-from pathlib import Path, PurePath
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 from adaptag.annotation.answers import Answer
@@ -155,12 +153,8 @@ def _label_studio(store: Store, rows: Sequence[Row]) -> bytes:  # noqa: ARG001
 
 def _docbin(store: Store, rows: Sequence[Row]) -> bytes:
     """Documents with entities, or with tags of tokens."""
-    try:
-        to_docbin = importlib.import_module("adaptag.spacy").to_docbin
-    except ImportError:
-        raise ParameterError(
-            "DocBin files need spaCy; install it: pip install 'adaptag[spacy]'"
-        ) from None
+    from adaptag.spacy import to_docbin
+
     if store.kind == SPANS:
         texts = [tagged_text(s, a.labels or ()) for s, a in _complete(store, rows)]
         data: bytes = to_docbin(texts).to_bytes()
@@ -179,10 +173,7 @@ def _model(store: Store, rows: Sequence[Row]) -> bytes:
         raise CorpusError(f"{store.folder}: {len(rows)} answers are too few to train a model")
     text = {"tokenizer": store.tokenizer}
     model = replace(trained.model, configuration={**trained.model.configuration, "text": text})
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "model.adaptag"
-        model.save(path)
-        return path.read_bytes()
+    return model.to_bytes()
 
 
 EXPORT_FORMATS: dict[str, Callable[[Store, Sequence[Row]], bytes]] = {
