@@ -159,7 +159,7 @@ def _docbin(store: Store, rows: Sequence[Row]) -> bytes:
         texts = [tagged_text(s, a.labels or ()) for s, a in _complete(store, rows)]
         data: bytes = to_docbin(texts).to_bytes()
     else:
-        data = to_docbin([s.words for s, _ in rows], [a.labels for _, a in rows]).to_bytes()
+        data = to_docbin([s.words for s, _ in rows], [a.labels or () for _, a in rows]).to_bytes()
     return data
 
 
