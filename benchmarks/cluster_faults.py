@@ -230,8 +230,10 @@ def measure(faults: Faults, given: argparse.Namespace) -> None:
         faults.run("worker", TRAINING, usual, min(left, KILLS_IN_A_RUN))
         left -= max(1, faults.runs[-1].killed)
         assert faults.runs[-1] is not before
-    for _ in range(given.nodes):
+    left = given.nodes
+    while left > 0:
         faults.run("node", TRAINING, usual, 1)
+        left -= faults.runs[-1].killed
     left = given.drivers
     while left > 0:
         faults.run("driver", TRAINING, usual, min(left, 2))

@@ -108,7 +108,9 @@ class Workers:
                 return self.get(reference)
             except DeadWorkerError:
                 self.replace(k)
-                reference = submit(self.handles[k], k)
+            except LostError:  # the result was on a node that has left, perhaps with its worker
+                self._count_loss()
+            reference = submit(self.handles[k], k)
 
     def get(self, reference: Any) -> Any:
         """The value of a reference; errors of adaptag are raised as where they arose."""
