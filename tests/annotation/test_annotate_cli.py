@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import threading
+import urllib.error
 from pathlib import Path
 
 import pytest
