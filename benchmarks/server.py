@@ -174,7 +174,10 @@ def load(server: Server, script: Path, connections: int, seconds: float) -> Load
     command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "-s", str(script)]
     core = str(min(os.sched_getaffinity(0)))
     output = subprocess.run(
-        ["taskset", "-c", core, *command, server.address], capture_output=True, text=True, check=True
+        ["taskset", "-c", core, *command, server.address],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     line = next(line for line in output.splitlines() if line.startswith("RESULT"))
     n, microseconds, errors, median, p99 = map(int, line.split()[1:])

@@ -289,6 +289,8 @@ async def send_json(
     body = json_bytes(value)
     pairs = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
     if headers:
-        pairs += [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+        pairs += [
+            (name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()
+        ]
     await send({"type": "http.response.start", "status": status, "headers": pairs})
     await send({"type": "http.response.body", "body": body})
