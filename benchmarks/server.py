@@ -4,7 +4,9 @@ usage: python server.py [--seconds N] [--minutes N] [--connections N …] [--onl
 
 Both are trained on CoNLL-2000 with the same features, and asked for one sentence of the test data
 per request, over loopback, by wrk (Debian's package). The server has the last core;
-wrk has the first. `--minutes` also measures how memory grows under the load of 16 connections.
+wrk has the first. Requests per CPU second count the time of the server's process alone, user and
+system, so that they can be compared on a busy machine too. `--minutes` also measures how memory
+grows under the load of 16 connections.
 Needs wrk, and fastapi, uvicorn, httptools, uvloop and python-crfsuite.
 """
 
@@ -51,10 +53,18 @@ end
 START = "from adaptag.cli.program import start; start()"
 
 
+class Server(NamedTuple):
+    """Where a server is, and the id of its process."""
+
+    address: str
+    pid: int
+
+
 class Load(NamedTuple):
     """What a server did under load."""
 
     per_second: float
+    per_cpu_second: float
     median_ms: float
     p99_ms: float
     errors: int
@@ -77,17 +87,21 @@ def main() -> None:
         rows = []
         for n in options.connections:
             for name in names:  # in turns
-                with serving(name, models[name]) as (address, _):
-                    load(address, script, n, 1)  # warm
-                    figures = load(address, script, n, options.seconds)
-                rate, median, p99, errors = figures
-                rows.append(
-                    [str(n), name, f"{rate:,.0f}", f"{median:.2f}", f"{p99:.2f}", str(errors)]
-                )
-        head = ["connections", "server", "sentences/s", "median ms", "p99 ms", "errors"]
+                with serving(name, models[name]) as server:
+                    load(server, script, n, 1)  # warm
+                    rows.append([str(n), name, *cells(load(server, script, n, options.seconds))])
+        head = ["connections", "server", "sentences/s", "sentences/CPU s", "µs of CPU each"]
+        head += ["median ms", "p99 ms", "errors"]
         print(markdown_table(Table("Requests of one sentence", head, rows)))
         if options.minutes:
             watch_memory(models, script, options.minutes)
+
+
+def cells(figures: Load) -> list[str]:
+    """The cells of a row of the table."""
+    rate, cpu_rate, median, p99, errors = figures
+    rates = [f"{rate:,.0f}", f"{cpu_rate:,.0f}", f"{1e6 / cpu_rate:.0f}"]
+    return [*rates, f"{median:.2f}", f"{p99:.2f}", str(errors)]
 
 
 def write_requests(folder: Path) -> Path:
@@ -124,8 +138,8 @@ def train(name: str, folder: Path, n_sentences: int | None) -> Path:
 
 
 @contextlib.contextmanager
-def serving(name: str, model: Path) -> Iterator[tuple[str, int]]:
-    """Run a server: its address and the id of its process."""
+def serving(name: str, model: Path) -> Iterator[Server]:
+    """Run a server."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -138,7 +152,7 @@ def serving(name: str, model: Path) -> Iterator[tuple[str, int]]:
     process = subprocess.Popen(pinned, cwd=HERE, stderr=subprocess.DEVNULL)
     try:
         wait_for(port)
-        yield f"http://127.0.0.1:{port}", process.pid
+        yield Server(f"http://127.0.0.1:{port}", process.pid)
     finally:
         process.terminate()
         process.wait(30)
@@ -154,27 +168,38 @@ def wait_for(port: int) -> None:
     raise RuntimeError(f"nothing listens on port {port}")
 
 
-def load(address: str, script: Path, connections: int, seconds: float) -> Load:
+def load(server: Server, script: Path, connections: int, seconds: float) -> Load:
     """Send requests for some seconds, over some connections."""
+    begin = cpu_seconds(server.pid)
     command = ["wrk", "-t1", f"-c{connections}", f"-d{max(1, round(seconds))}s", "-s", str(script)]
     core = str(min(os.sched_getaffinity(0)))
     output = subprocess.run(
-        ["taskset", "-c", core, *command, address], capture_output=True, text=True, check=True
+        ["taskset", "-c", core, *command, server.address],
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     line = next(line for line in output.splitlines() if line.startswith("RESULT"))
     n, microseconds, errors, median, p99 = map(int, line.split()[1:])
-    return Load(n / (microseconds / 1e6), median / 1000, p99 / 1000, errors)
+    rates = n / (microseconds / 1e6), n / max(0.01, cpu_seconds(server.pid) - begin)
+    return Load(*rates, median / 1000, p99 / 1000, errors)
+
+
+def cpu_seconds(pid: int) -> float:
+    """Time that a process has used on all cores, user and system."""
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def watch_memory(models: dict[str, Path], script: Path, minutes: float) -> None:
     """Print the memory of each server while it is under load."""
     for name, model in models.items():
-        with serving(name, model) as (address, pid):
+        with serving(name, model) as server:
             sizes, errors = [], 0
             end = time.monotonic() + 60 * minutes
             while time.monotonic() < end:
-                errors += load(address, script, 16, min(10, 60 * minutes)).errors
-                sizes.append(resident_mb(pid))
+                errors += load(server, script, 16, min(10, 60 * minutes)).errors
+                sizes.append(resident_mb(server.pid))
         print(
             f"{name}: {errors} errors; MB after each 10 s: " + " ".join(f"{s:.1f}" for s in sizes)
         )

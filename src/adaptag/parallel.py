@@ -46,7 +46,9 @@ def threads_for(
     if requested is not None and requested < 1:
         raise ParameterError(f"threads is {requested}; allowed: 1 or more")
     worth = min(tokens / TOKENS, sentences / SENTENCES, size / BYTES)
-    return int(max(1, min(requested or cores(), worth)))
+    if worth < 2:  # without asking the system for the cores
+        return 1
+    return int(min(requested or cores(), worth))
 
 
 def part_size(size: int | None, threads: int | None) -> int:

@@ -137,3 +137,36 @@ def test_jobs_that_nobody_waits_for_are_dropped():
 
     asyncio.run(run())
     assert recorder.calls == [([2], "a")]
+
+
+def test_after_a_job_that_was_alone_the_next_are_answered_at_once():
+    recorder = Recorder()
+
+    async def run():
+        batches = batcher(recorder)
+        first = batches.submit([1], 1, "a")
+        assert not first.done()
+        await first
+        second = batches.submit([2], 1, "a")
+        assert second.done()
+        large = batches.submit([3], 10_000_000, "a")
+        assert not large.done()
+        behind = batches.submit([4], 1, "a")  # behind the large one, not before it
+        assert not behind.done()
+        return [(await job).answers for job in (first, second, large, behind)]
+
+    assert asyncio.run(run()) == [[2], [4], [6], [8]]
+
+
+def test_jobs_at_once_do_not_keep_batches_from_growing_again():
+    recorder = Recorder()
+
+    async def run():
+        batches = batcher(recorder)
+        await batches.submit([0], 1, "a")
+        for _ in range(3):
+            await asyncio.gather(*(batches.submit([k], 1, "a") for k in range(20)))
+
+    asyncio.run(run())
+    sizes = [len(inputs) for inputs, _ in recorder.calls]
+    assert sizes == [1] * 17 + [4, 20, 20]

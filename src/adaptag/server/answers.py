@@ -5,8 +5,7 @@ from __future__ import annotations
 import heapq
 import itertools
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,8 +33,7 @@ DIGITS = 6  # of probabilities
 ARGUMENTS = 8  # features for and against a label, each
 
 
-@dataclass(frozen=True)
-class Options:
+class Options(NamedTuple):
     """What is asked for.
 
     Attributes:

@@ -51,8 +51,9 @@ def make_app(service: Service, *, token: bool = False) -> ASGIApp:
     async def models(_: Request) -> Response:
         return JSONResponse({"models": [_summary(served) for served in service.models]})
 
+    endpoints = {f"/{task.name}": TaskEndpoint(service, task) for task in TASKS}
     routes = [
-        *(Route(f"/{task.name}", TaskEndpoint(service, task), methods=["POST"]) for task in TASKS),
+        *(Route(path, endpoint, methods=["POST"]) for path, endpoint in endpoints.items()),
         *_backend(service),
         Route("/metrics", metrics),
         Route("/openapi.json", openapi),
@@ -61,7 +62,16 @@ def make_app(service: Service, *, token: bool = False) -> ASGIApp:
         *(Route(path, files[name], methods=["GET"]) for path, name in PAGES.items()),
         Mount("/static", files),
     ]
-    return Router(routes, redirect_slashes=False, lifespan=service.lifespan)
+    router = Router(routes, redirect_slashes=False, lifespan=service.lifespan)
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        """Send requests of tasks past the router, which would cost as much as their answer."""
+        chosen: ASGIApp = router
+        if scope["type"] == "http" and scope["method"] == "POST":
+            chosen = endpoints.get(scope["path"], router)
+        await chosen(scope, receive, send)
+
+    return app
 
 
 def _summary(served: ServedModel) -> dict[str, Any]:
@@ -90,7 +100,7 @@ class TaskEndpoint:
         task = self.task
         request = task.body.read(await read_body(receive))
         served = self.service.models.find(request.get("model"), (task.kind,))
-        name = next(name for name in task.body.inputs if name in request)
+        name = task.body.input_of(request)
         single = name in ("text", "tokens")
         is_text = name in ("text", "texts")
         answers = await self.service.answer(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -139,6 +140,8 @@ class ListOf:
             raise _refuse(where, value, self)
         if isinstance(self.items, (Text, Token)) and _strings(value):
             return
+        if isinstance(self.items, Token) and _columns(value):
+            return
         for k, item in enumerate(value):
             self.items.check(item, f"{where}[{k}]")
 
@@ -149,6 +152,15 @@ class ListOf:
 
 def _strings(values: list[Any]) -> bool:
     return set(map(type, values)) <= {str}
+
+
+def _columns(values: list[Any]) -> bool:
+    """Whether all values are lists with one string or more, found without a loop in Python."""
+    return (
+        set(map(type, values)) <= {list}
+        and all(values)
+        and set(map(type, itertools.chain.from_iterable(values))) <= {str}
+    )
 
 
 @dataclass(frozen=True)
@@ -185,7 +197,7 @@ class Body:
     def read(self, data: bytes) -> dict[str, Any]:
         """Read and check a body: the fields that are given."""
         try:
-            value = json.loads(data, parse_constant=_refuse_constant)
+            value = _decode(data.decode(json.detect_encoding(data), "surrogatepass"))
         except (ValueError, RecursionError) as error:
             reason = "nested too deeply" if isinstance(error, RecursionError) else str(error)
             raise RequestError(f"the body is not JSON: {reason}") from None
@@ -197,11 +209,18 @@ class Body:
                 declared.form.check(item, name)
             elif not self.lenient:
                 raise RequestError(unknown("field", name, self.fields))
-        if self.inputs and sum(name in value for name in self.inputs) != 1:
-            given = " and ".join(repr(name) for name in self.inputs if name in value)
-            names = ", ".join(repr(name) for name in self.inputs)
-            raise RequestError(f"{given or 'nothing'} given; allowed: exactly one of {names}")
+        if self.inputs:
+            self.input_of(value)
         return value
+
+    def input_of(self, value: Mapping[str, Any]) -> str:
+        """The name of the input that a request has."""
+        given = [name for name in self.inputs if name in value]
+        if len(given) == 1:
+            return given[0]
+        names = ", ".join(map(repr, self.inputs))
+        found = " and ".join(map(repr, given)) or "nothing"
+        raise RequestError(f"{found} given; allowed: exactly one of {names}")
 
     def schema(self) -> dict[str, Any]:
         """The body in JSON Schema."""
@@ -220,3 +239,6 @@ class Body:
 
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not a JSON number")
+
+
+_decode = json.JSONDecoder(parse_constant=_refuse_constant).decode

@@ -72,8 +72,8 @@ class Service:
             return ANSWERS[options.task](served.model, inputs, options)
 
         def observe(jobs: list[Job], outcomes: list[Outcome]) -> None:
-            n_tokens = sum(item.n_tokens for item in outcomes if isinstance(item, Answered))
-            n_inputs = sum(len(job.inputs) for job in jobs)
+            n_tokens = sum([item.n_tokens for item in outcomes if isinstance(item, Answered)])
+            n_inputs = sum([len(job.inputs) for job in jobs])
             self.metrics.observe_batch(served.name, n_inputs, n_tokens)
 
         limits = self.limits

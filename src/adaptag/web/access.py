@@ -7,6 +7,7 @@ import hashlib
 import hmac
 import secrets
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qsl, urlencode
 
@@ -60,14 +61,16 @@ class Access:
             if not place or place.lower() != headers.get(b"host", b"").lower():
                 return f"requests from {origin.decode('latin-1')!r} are refused: another origin"
         site = headers.get(b"sec-fetch-site", b"none")
+        if site in (b"none", b"same-origin"):
+            return None
         followed_link = (
             method == "GET"
             and headers.get(b"sec-fetch-mode") == b"navigate"
             and headers.get(b"sec-fetch-dest") == b"document"
         )
-        if site not in (b"none", b"same-origin") and not followed_link:
-            return f"{site.decode('latin-1')} requests are refused: another origin"
-        return None
+        if followed_link:
+            return None
+        return f"{site.decode('latin-1')} requests are refused: another origin"
 
     def accepts(self, headers: Mapping[bytes, bytes]) -> bool:
         """Whether a request shows the token, in the header ``Authorization`` or as a cookie."""
@@ -92,6 +95,7 @@ def same(a: bytes, b: bytes) -> bool:
     return hmac.compare_digest(a, b)
 
 
+@lru_cache(maxsize=64)
 def host_name(host: str) -> str:
     """The name in a header ``Host``, without its port and without the brackets of IPv6."""
     if host.startswith("["):

@@ -15,11 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag.errors import AdaptagError
 from adaptag.web.access import COOKIE, Access, same, split_token
+from adaptag.web.deadlines import Deadlines
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from adaptag.web.deadlines import Deadline
 
     Observe = Callable[[str, int, float], None]
 
@@ -92,6 +95,7 @@ class Guard:
         self.limits = limits or Limits()
         self.observe = observe
         self.n_running = 0
+        self._deadlines = Deadlines(self.limits.timeout)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or have it answered; see the module."""
@@ -120,9 +124,7 @@ class Guard:
                 raise RequestError("too many requests at once", 503, {"Retry-After": "1"})
             self.n_running += 1
             try:
-                body = await self._read(headers, receive)
-                if body is not None:
-                    await self._run(scope, _Body(body, receive), response)
+                await self._run(scope, headers, receive, response)
             finally:
                 self.n_running -= 1
         except RequestError as error:
@@ -160,24 +162,42 @@ class Guard:
             raise RequestError(message, 401, {"WWW-Authenticate": "Bearer", "Connection": "close"})
         return False
 
+    async def _run(
+        self, scope: Scope, headers: dict[bytes, bytes], receive: Receive, response: _Response
+    ) -> None:
+        """Read the request and have it answered.
+
+        One time limit counts until the request is there, another until the answer begins.
+        """
+        response.deadline = deadline = self._deadlines.start()
+        body = None
+        try:
+            body = await self._read(headers, receive)
+            if body is not None:
+                deadline.restart()
+                await self.app(scope, _Body(body, receive), response)
+        except asyncio.CancelledError:
+            if not deadline.exceeded:
+                raise
+            deadline.uncancel()
+            seconds = f"{self.limits.timeout:g} s"
+            if body is None:
+                text = f"the request did not arrive within {seconds}"
+                raise RequestError(text, 408, {"Connection": "close"}) from None
+            text = f"no answer within {seconds}"
+            raise RequestError(text, 503, {"Retry-After": "1"}) from None
+        finally:
+            deadline.stop()
+
     async def _read(self, headers: dict[bytes, bytes], receive: Receive) -> bytes | None:
-        """Read the body of a request within the limits; None if the client has gone."""
+        """Read the body of a request; None if the client has gone."""
         length = headers.get(b"content-length", b"0")
         if not length.isdigit():
             raise RequestError("the header Content-Length is not a number")
         if int(length) > self.limits.size:
             raise self._too_large()
-        message = None
-        if length != b"0" or b"transfer-encoding" in headers:
-            with _TimeLimit(self.limits.timeout) as limit:
-                message = await self._read_message(receive)
-            if limit.exceeded:
-                text = f"the request did not arrive within {self.limits.timeout:g} s"
-                raise RequestError(text, 408, {"Connection": "close"})
-            return message
-        return b""
-
-    async def _read_message(self, receive: Receive) -> bytes | None:
+        if length == b"0" and b"transfer-encoding" not in headers:
+            return b""
         parts, size, more = [], 0, True
         while more:
             message = await receive()
@@ -194,49 +214,6 @@ class Guard:
     def _too_large(self) -> RequestError:
         text = f"the request is too large; allowed: {self.limits.size:,} bytes"
         return RequestError(text, 413, {"Connection": "close"})
-
-    async def _run(self, scope: Scope, receive: Receive, response: _Response) -> None:
-        """Have the request answered; the time limit counts until the answer begins."""
-        with _TimeLimit(self.limits.timeout) as limit:
-            response.on_start = limit.cancel
-            await self.app(scope, receive, response)
-        if limit.exceeded:
-            text = f"no answer within {self.limits.timeout:g} s"
-            raise RequestError(text, 503, {"Retry-After": "1"})
-
-
-class _TimeLimit:
-    """Cancels the running task after some seconds, and catches that at the end of the block.
-
-    This costs less than ``asyncio.wait_for``, which starts a task.
-    """
-
-    def __init__(self, seconds: float) -> None:
-        self.seconds = seconds
-        self.exceeded = False
-
-    def __enter__(self) -> _TimeLimit:
-        task = asyncio.current_task()
-        assert task is not None
-        self._task = task
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self.seconds, self._on_time)
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> bool:
-        self._timer.cancel()
-        if not self.exceeded:
-            return False
-        if hasattr(self._task, "uncancel"):  # from Python 3.11 on
-            self._task.uncancel()
-        return kind is asyncio.CancelledError
-
-    def cancel(self) -> None:
-        self._timer.cancel()
-
-    def _on_time(self) -> None:
-        self.exceeded = True
-        self._task.cancel()
 
 
 class _Body:
@@ -259,13 +236,13 @@ class _Response:
     def __init__(self, send: Send) -> None:
         self._send = send
         self.status = 0
-        self.on_start: Any = None
+        self.deadline: Deadline | None = None
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            if self.on_start is not None:
-                self.on_start()
+            if self.deadline is not None:
+                self.deadline.stop()
             message = {**message, "headers": [*message.get("headers", ()), *SECURITY_HEADERS]}
         await self._send(message)
 
@@ -294,11 +271,13 @@ def _sentence(error: Exception, scope: Scope) -> str:
     return str(getattr(error, "detail", error))
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
 def json_bytes(value: Any) -> bytes:
     """A value as JSON, as short as possible."""
-    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
     try:
-        return text.encode()
+        return _encode(value).encode()
     except UnicodeEncodeError:  # half of a surrogate pair, which only JSON's escapes can hold
         return json.dumps(value, allow_nan=False, separators=(",", ":")).encode()
 
@@ -308,13 +287,10 @@ async def send_json(
 ) -> None:
     """Answer with JSON."""
     body = json_bytes(value)
-    pairs = [
-        (b"content-type", b"application/json"),
-        (b"content-length", str(len(body)).encode()),
-        *(
-            (name.lower().encode(), text.encode("latin-1"))
-            for name, text in (headers or {}).items()
-        ),
-    ]
+    pairs = [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(body))]
+    if headers:
+        pairs += [
+            (name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()
+        ]
     await send({"type": "http.response.start", "status": status, "headers": pairs})
     await send({"type": "http.response.body", "body": body})
