@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from adaptag.corpus.spans import Span as Span
     from adaptag.corpus.spans import TaggedText as TaggedText
     from adaptag.dataset.encoded import Dataset as Dataset
+    from adaptag.decoding.constraints import Constraints as Constraints
     from adaptag.decoding.decoder import Segment as Segment
     from adaptag.decoding.model import Model as Model
     from adaptag.errors import AdaptagError as AdaptagError
@@ -48,6 +49,7 @@ _PLACES = {
     "CRF": "adaptag.estimators.crf",
     "Callback": "adaptag.training.callbacks",
     "ColumnFormat": "adaptag.corpus.columns",
+    "Constraints": "adaptag.decoding.constraints",
     "Dataset": "adaptag.dataset.encoded",
     "DocumentClassifier": "adaptag.classification.documents",
     "Evaluation": "adaptag.evaluation",

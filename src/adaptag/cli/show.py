@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from adaptag.errors import ParameterError
 
@@ -47,9 +47,10 @@ def show_columns(
     if options.marginals or options.nbest > 1:
         raise ParameterError("--show cannot be combined with --marginals or --nbest")
     model = Model.load(model_path)
+    options.check(model)
     if model.index.template.attributes:
         raise ParameterError("--show is for models of columns: attributes have no text")
-    show_texts(_tagged_texts(model, path, file_format, options.legal), labels_of(model))
+    show_texts(_tagged_texts(model, path, file_format, options), labels_of(model))
 
 
 def labels_of(model: Model) -> Sequence[str]:
@@ -58,7 +59,7 @@ def labels_of(model: Model) -> Sequence[str]:
 
 
 def _tagged_texts(
-    model: Model, path: Path, file_format: ColumnFormat, legal: str | None
+    model: Model, path: Path, file_format: ColumnFormat, options: TagOptions
 ) -> Iterator[TaggedText]:
     from adaptag.corpus.columns import column_parts, no_sentence
 
@@ -66,25 +67,26 @@ def _tagged_texts(
     for part in column_parts(path, file_format):
         if part is not None and len(corpus := part.parse()) > 0:
             empty = False
-            yield from _tagged_corpus(model, corpus, legal)
+            yield from _tagged_corpus(model, corpus, options)
     if empty:
         raise no_sentence(path)
 
 
-def _tagged_corpus(model: Model, corpus: ColumnCorpus, legal: str | None) -> Iterator[TaggedText]:
+def _tagged_corpus(model: Model, corpus: ColumnCorpus, options: TagOptions) -> Iterator[TaggedText]:
     """The sentences with the chunks of the model, or with a span for each token."""
     from itertools import pairwise
 
     from adaptag.corpus.tagged_texts import first_column, token_text
 
+    how: dict[str, Any] = {"legal": options.legal, "constraints": options.constraints}
     bounds = list(pairwise(corpus.sentences.tolist()))
     if model.scheme.chunked:
-        for (a, b), segments in zip(bounds, model.segments_corpus(corpus, legal), strict=True):
+        for (a, b), segments in zip(bounds, model.segments_corpus(corpus, **how), strict=True):
             spans = [(s.first, s.last, s.type, s.probability) for s in segments]
             yield token_text(first_column(corpus, a, b), spans)
         return
-    ids = model.tag_corpus(corpus, legal).tolist()
-    table = model.marginals_corpus(corpus, legal)
+    ids = model.tag_corpus(corpus, **how).tolist()
+    table = model.marginals_corpus(corpus, **how)
     for a, b in bounds:
         yield token_text(
             first_column(corpus, a, b),

@@ -74,6 +74,10 @@ def tag(
         option("--show", help="Print sentences with coloured spans and their probabilities."),
     ] = False,
     legal: LegalOption = None,
+    constraints: Annotated[
+        Path | None,
+        option(help="JSON file of constraints that the labels of each sentence satisfy."),
+    ] = None,
     threads: ThreadsOption = None,
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
@@ -95,11 +99,13 @@ def tag(
     from adaptag.cli.progress import byte_bar
     from adaptag.corpus.columns import ColumnFormat, column_parts, no_sentence
     from adaptag.corpus.data import format_of
+    from adaptag.decoding.constraints import Constraints
     from adaptag.decoding.model import Model
     from adaptag.decoding.tagged import TagOptions
     from adaptag.parallel import part_size, write_ordered
 
-    options = TagOptions(marginals, nbest, legal)
+    declared = None if constraints is None else Constraints.read(constraints)
+    options = TagOptions(marginals, nbest, legal, declared)
     file_format = ColumnFormat(separator, comment, skip_docstart)
     on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
     if text and json_lines:

@@ -43,7 +43,7 @@ class TextTagger:
             raise ParameterError("--marginals and --nbest are for column files")
         check_takes_text(model)
         self.model = model
-        self.legal = options.legal
+        self.legal, self.constraints = options.legal, options.constraints
         self.json_lines = json_lines
         self.tokenizer = tokenizer_of(model.tokenizer if tokenizer is None else tokenizer)
 
@@ -76,7 +76,13 @@ class TextTagger:
             numbered = ((n, line) for n, line in enumerate(lines, part.line) if line.strip())
             objects = [self._object(line, part.name, n) for n, line in numbered]
         texts = [item["text"] for item in objects]
-        tagged = self.model.tag_texts(texts, tokenizer=self.tokenizer, legal=self.legal, threads=1)
+        tagged = self.model.tag_texts(
+            texts,
+            tokenizer=self.tokenizer,
+            legal=self.legal,
+            threads=1,
+            constraints=self.constraints,
+        )
         return objects, tagged
 
     def _object(self, line: str, name: str, number: int) -> dict[str, Any]:

@@ -8,15 +8,18 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from adaptag._native import core
 from adaptag.corpus.chunks import ChunkScheme, LabelScheme
 from adaptag.corpus.columns import ColumnCorpus
-from adaptag.corpus.schemes import LabelConversion
+from adaptag.corpus.offsets import items_of
+from adaptag.corpus.schemes import Expansion, LabelConversion
 from adaptag.corpus.transitions import scheme_transitions
+from adaptag.decoding.constrained import Chain, ConstrainedDecoder
+from adaptag.decoding.constraints import Constraints, constraints_of
 from adaptag.decoding.output import SchemeOutput
 from adaptag.errors import AdaptagError, CorpusError, ParameterError, unknown
 from adaptag.features.index import FeatureIndex
@@ -26,14 +29,18 @@ from adaptag.parallel import threads_for
 from adaptag.settings import AUTO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from adaptag.corpus.data import Corpus
     from adaptag.features.index import Encoded
 
+    Declared = Constraints | Mapping[str, Any] | None
+
 __all__ = ["ChainDecoder", "Segment", "raises_corpus_errors"]
+
+MAX_CONSTRAINED = 16  # declarations of constraints whose decoders are kept
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -66,7 +73,8 @@ class Segment:
 class ChainDecoder(LinearChain[FeatureIndex]):
     """A linear chain that finds the labels of whole corpora, by number.
 
-    ``legal`` is a label scheme, whose impossible sequences are ruled out, or None.
+    ``legal`` is a label scheme, whose impossible sequences are ruled out, or None; ``constraints``
+    are those of ``adaptag.Constraints``.
     """
 
     @property
@@ -111,19 +119,43 @@ class ChainDecoder(LinearChain[FeatureIndex]):
 
     @raises_corpus_errors
     def tag_corpus(
-        self, corpus: Corpus, legal: str | None = None, threads: int | None = None
+        self,
+        corpus: Corpus,
+        legal: str | None = None,
+        threads: int | None = None,
+        constraints: Declared = None,
     ) -> NDArray[np.int32]:
         """Find the best label of every token, by number, on all cores or on some threads."""
-        if isinstance(corpus, ColumnCorpus):
-            self._check_columns(corpus)
-            return self._decoder.viterbi_columns(
-                corpus.text,
-                corpus.cells,
-                corpus.sentences,
-                self._legal(legal),
-                threads_for(threads, tokens=corpus.n_tokens),
-            )
-        return self.tag_encoded(self.index.encode(corpus, threads=threads), legal, threads)
+        constrained = self.constrained(constraints, legal)
+        encode = functools.partial(self.index.encode, threads=threads)
+        n = threads_for(threads, tokens=corpus.n_tokens)
+        if not isinstance(corpus, ColumnCorpus):
+            if constrained is not None:
+                return constrained.viterbi(encode(corpus), threads=n)
+            return self.tag_encoded(encode(corpus), legal, threads)
+        self._check_columns(corpus)
+        if constrained is None:
+            return self._viterbi_columns(corpus, self._legal(legal), n)
+        every = np.arange(len(corpus))
+        if self.output is not None or constrained.rules.fixed:
+            return constrained.viterbi(encode(corpus), None, n, _places(corpus, every))
+        try:
+            ids = self._viterbi_columns(corpus, constrained.parts.legal, n)
+        except core.NoPathError:  # which the following explains
+            return constrained.viterbi(encode(corpus), None, n, _places(corpus, every))
+        broken = every[~constrained.is_satisfied(ids, corpus.sentences)]
+        if len(broken):
+            tokens, _ = items_of(corpus.sentences, broken)
+            some = encode(corpus.select(broken))
+            ids[tokens] = constrained.viterbi(some, None, n, _places(corpus, broken))
+        return ids
+
+    def _viterbi_columns(
+        self, corpus: ColumnCorpus, legal: NDArray[np.uint8] | None, threads: int
+    ) -> NDArray[np.int32]:
+        return self._decoder.viterbi_columns(
+            corpus.text, corpus.cells, corpus.sentences, legal, threads
+        )
 
     @raises_corpus_errors
     def tag_encoded(
@@ -135,10 +167,19 @@ class ChainDecoder(LinearChain[FeatureIndex]):
 
     @raises_corpus_errors
     def marginals_corpus(
-        self, corpus: Corpus, legal: str | None = None, threads: int | None = None
+        self,
+        corpus: Corpus,
+        legal: str | None = None,
+        threads: int | None = None,
+        constraints: Declared = None,
     ) -> NDArray[np.float32]:
         """Return every label's probability at every token, ``[T, Y]``."""
-        return self.marginals_encoded(self.index.encode(corpus, threads=threads), legal, threads)
+        encoded = self.index.encode(corpus, threads=threads)
+        constrained = self.constrained(constraints, legal)
+        if constrained is not None:
+            n = threads_for(threads, tokens=len(encoded.positions))
+            return constrained.marginals(encoded, threads=n)
+        return self.marginals_encoded(encoded, legal, threads)
 
     @raises_corpus_errors
     def marginals_encoded(
@@ -150,10 +191,14 @@ class ChainDecoder(LinearChain[FeatureIndex]):
 
     @raises_corpus_errors
     def segments_corpus(
-        self, corpus: Corpus, legal: str | None = None, threads: int | None = None
+        self,
+        corpus: Corpus,
+        legal: str | None = None,
+        threads: int | None = None,
+        constraints: Declared = None,
     ) -> list[list[Segment]]:
         """For each sentence the chunks of the best labels, each with its probability."""
-        return self._segments(self.index.encode(corpus, threads=threads), legal)
+        return self._segments(self.index.encode(corpus, threads=threads), legal, constraints)
 
     @raises_corpus_errors
     def segments_encoded(self, encoded: Encoded, legal: str | None = None) -> list[list[Segment]]:
@@ -171,12 +216,53 @@ class ChainDecoder(LinearChain[FeatureIndex]):
 
     @raises_corpus_errors
     def nbest_corpus(
-        self, corpus: Corpus, n: int, legal: str | None = None, threads: int | None = None
+        self,
+        corpus: Corpus,
+        n: int,
+        legal: str | None = None,
+        threads: int | None = None,
+        constraints: Declared = None,
     ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
         """For each sentence its ``n`` best paths ``[k, T]`` and their log-probabilities ``[k]``."""
         encoded = self.index.encode(corpus, threads=threads)
         workers = threads_for(threads, tokens=len(encoded.positions))
+        constrained = self.constrained(constraints, legal)
+        if constrained is not None:
+            return constrained.n_best(encoded, n, threads=workers)
         return self._n_best(self._data(encoded), n, legal, None, workers)
+
+    def constrained(self, constraints: Declared, legal: str | None) -> ConstrainedDecoder | None:
+        """The decoder under constraints; None where nothing is constrained."""
+        declared = constraints_of(constraints)
+        if declared is None:
+            return None
+        found = self._constrained_decoders.get((declared, legal))
+        if found is None:
+            table = self._legal(legal)
+            if self.output is not None:
+                parts = self.output.parts
+            else:
+                n = len(self.labels)
+                every, ones = np.arange(n, dtype=np.int32), np.ones((n + 1, n + 1), np.uint8)
+                parts = Expansion(every, every, ones if table is None else table)
+            chain = Chain(parts, self.scheme, self._copy_decoder, self._data)
+            found = ConstrainedDecoder(chain, declared)
+            if len(self._constrained_decoders) >= MAX_CONSTRAINED:
+                self._constrained_decoders.clear()
+            self._constrained_decoders[declared, legal] = found
+        return found
+
+    @cached_property
+    def _constrained_decoders(self) -> dict[tuple[Constraints, str | None], ConstrainedDecoder]:
+        """Those that were used last."""
+        return {}
+
+    def _copy_decoder(self, state_of: NDArray[np.int32]) -> core.Decoder:
+        """A decoder of copies of these states."""
+        decoder = self._state_decoder()
+        if not np.array_equal(state_of, np.arange(len(self.states))):
+            decoder.split(state_of)
+        return decoder
 
     def _check_columns(self, corpus: ColumnCorpus) -> None:
         """Raise where the columns are not those of the training data.
@@ -335,17 +421,25 @@ class ChainDecoder(LinearChain[FeatureIndex]):
                 mask[t, numbers[label]] = 1
         return mask
 
-    def _segments(self, encoded: Encoded, legal: str | None) -> list[list[Segment]]:
+    def _segments(
+        self, encoded: Encoded, legal: str | None, constraints: Declared = None
+    ) -> list[list[Segment]]:
         data = self._data(encoded)
-        ids = self._viterbi(data, legal, None)
+        constrained = self.constrained(constraints, legal)
+        if constrained is None:
+            ids = self._viterbi(data, legal, None)
+        else:
+            ids = constrained.viterbi(encoded)
         first, end, kind = self.scheme.spans(ids, encoded.sentences).T
         sentence = np.searchsorted(encoded.sentences, first, side="right") - 1
         begin = encoded.sentences[sentence]
         rows = np.stack([sentence, first - begin, end - 1 - begin, kind], axis=1)
+        if constrained is None or not self.scheme.chunked:
+            chances = self._segment_probabilities(data, rows, legal)
+        else:
+            chances = constrained.segment_probabilities(encoded, rows)
         segments: list[list[Segment]] = [[] for _ in range(len(encoded.sentences) - 1)]
-        for (n, a, b, k), p in zip(
-            rows.tolist(), self._segment_probabilities(data, rows, legal).tolist(), strict=True
-        ):
+        for (n, a, b, k), p in zip(rows.tolist(), chances.tolist(), strict=True):
             segments[n].append(Segment(a, b, self.scheme.types[k], p))
         return segments
 
@@ -370,3 +464,15 @@ class ChainDecoder(LinearChain[FeatureIndex]):
             scheme.ends.astype(np.uint8),
             self._legal(legal),
         )
+
+
+def _places(corpus: ColumnCorpus, sentences: NDArray[np.int64]) -> Callable[[int], str]:
+    """Says where each of some sentences stands, for messages."""
+
+    def place(i: int) -> str:
+        number = int(sentences[i])
+        if not len(corpus.lines):
+            return f"sentence {number + 1}"
+        return f"{corpus.name}:{corpus.lines[corpus.sentences[number]]}"
+
+    return place

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from adaptag._native import core
     from adaptag.corpus.data import Corpus
     from adaptag.corpus.spans import TaggedText
+    from adaptag.decoding.decoder import Declared
     from adaptag.evaluation.calibration import Calibration
     from adaptag.features.index import Encoded
 
@@ -52,7 +53,8 @@ class Model(ChainDecoder):
     scheme of the labels does not have; or the scheme by its name, ``iob1``, ``iob2``, ``ioe2`` or
     ``bioes``. A model that was trained with another scheme than that of its labels, see
     ``training_scheme``, gives no others anyway. ``allowed`` restricts single tokens: for each token
-    the labels it may have, or None for any.
+    the labels it may have, or None for any. ``constraints`` are ``adaptag.Constraints``, or a
+    dictionary of them, that the labels of each sentence satisfy.
     """
 
     kind: ClassVar[str] = "model"
@@ -64,13 +66,20 @@ class Model(ChainDecoder):
         *,
         legal: str | None = None,
         allowed: Sequence[Iterable[str] | None] | None = None,
+        constraints: Declared = None,
     ) -> list[str]:
         """Find the best labels of one sentence."""
-        if legal is None and allowed is None and not self.index.template.attributes:
+        constrained = self.constrained(constraints, legal)
+        plain = legal is None and allowed is None and constrained is None
+        if plain and not self.index.template.attributes:
             self._check_first(sentence)
             return self._decoder.tag(sentence)
         data, encoded = self._one(sentence)
-        ids = self._viterbi(data, legal, self._allowed(allowed, encoded))
+        mask = self._allowed(allowed, encoded)
+        if constrained is not None:
+            ids = constrained.viterbi(encoded, mask)
+        else:
+            ids = self._viterbi(data, legal, mask)
         return [self.labels[y] for y in ids]
 
     @raises_corpus_errors
@@ -80,20 +89,30 @@ class Model(ChainDecoder):
         *,
         legal: str | None = None,
         threads: int | None = None,
+        constraints: Declared = None,
     ) -> list[list[str]]:
         """Find the best labels of many sentences, on all cores unless ``threads`` is given."""
         listed = as_list(sentences, "sentences", "a list of sentences, each a list of tokens")
-        if legal is None and not self.index.template.attributes:
+        plain = legal is None and not constraints
+        if plain and not self.index.template.attributes:
             for sentence in listed:  # all tokens must have as many columns as the first one
                 if isinstance(sentence, (list, tuple)) and sentence:
                     self._check_first(sentence)
                     break
             return self._decoder.tag_all(listed, threads_for(threads, sentences=len(listed)))
         corpus = self._corpus(listed)
-        names = [self.labels[y] for y in self.tag_corpus(corpus, legal, threads).tolist()]
+        ids = self.tag_corpus(corpus, legal, threads, constraints)
+        names = [self.labels[y] for y in ids.tolist()]
         return [names[a:b] for a, b in itertools.pairwise(corpus.sentences.tolist())]
 
-    def tag_text(self, text: str, *, tokenizer: Any = None, legal: str | None = None) -> TaggedText:
+    def tag_text(
+        self,
+        text: str,
+        *,
+        tokenizer: Any = None,
+        legal: str | None = None,
+        constraints: Declared = None,
+    ) -> TaggedText:
         """Tag a raw text: its labelled spans, with their places and probabilities.
 
         Each line is a sentence. Where the labels mark chunks, a span is a chunk; else each token
@@ -105,8 +124,11 @@ class Model(ChainDecoder):
                 a ``Segmenter``, or a function that gives the start and end of each token of a
                 line; by default that of the model.
             legal: As in the other methods.
+            constraints: As in the other methods.
         """
-        return self.tag_texts([text], tokenizer=tokenizer, legal=legal, threads=1)[0]
+        return self.tag_texts(
+            [text], tokenizer=tokenizer, legal=legal, threads=1, constraints=constraints
+        )[0]
 
     def tag_texts(
         self,
@@ -116,6 +138,7 @@ class Model(ChainDecoder):
         legal: str | None = None,
         threads: int | None = None,
         probabilities: bool = True,
+        constraints: Declared = None,
     ) -> list[TaggedText]:
         """Tag many raw texts, on all cores unless ``threads`` is given; see ``tag_text``.
 
@@ -125,12 +148,19 @@ class Model(ChainDecoder):
             legal: As in the other methods.
             threads: The number of threads.
             probabilities: Whether spans get their probabilities; it is faster without them.
+            constraints: As in the other methods.
         """
         from adaptag.decoding.texts import tag_texts
 
         listed = as_list(texts, "texts", "a list of strings")
         return tag_texts(
-            self, listed, tokenizer, legal, threads=threads, probabilities=probabilities
+            self,
+            listed,
+            tokenizer,
+            legal,
+            threads=threads,
+            probabilities=probabilities,
+            constraints=constraints,
         )
 
     def evaluate(
@@ -311,10 +341,15 @@ class Model(ChainDecoder):
         *,
         legal: str | None = None,
         allowed: Sequence[Iterable[str] | None] | None = None,
+        constraints: Declared = None,
     ) -> list[dict[str, float]]:
         """Return every label's probability at every token."""
         data, encoded = self._one(sentence)
-        table = self._marginals(data, legal, self._allowed(allowed, encoded))
+        mask, constrained = self._allowed(allowed, encoded), self.constrained(constraints, legal)
+        if constrained is not None:
+            table = constrained.marginals(encoded, mask)
+        else:
+            table = self._marginals(data, legal, mask)
         return [dict(zip(self.labels, row, strict=True)) for row in table.tolist()]
 
     @raises_corpus_errors
@@ -349,21 +384,32 @@ class Model(ChainDecoder):
         *,
         legal: str | None = None,
         allowed: Sequence[Iterable[str] | None] | None = None,
+        constraints: Declared = None,
     ) -> list[tuple[list[str], float]]:
         """Find the ``n`` most probable label sequences, exactly, with their probabilities."""
         if not 1 <= n <= MAX_N:
             raise ParameterError(f"n is {n}; allowed: 1 to {MAX_N}")
         data, encoded = self._one(sentence)
-        paths, scores = self._n_best(data, n, legal, self._allowed(allowed, encoded))[0]
+        mask, constrained = self._allowed(allowed, encoded), self.constrained(constraints, legal)
+        if constrained is not None:
+            paths, scores = constrained.n_best(encoded, n, mask)[0]
+        else:
+            paths, scores = self._n_best(data, n, legal, mask)[0]
         return [
             ([self.labels[y] for y in path], float(p))
             for path, p in zip(paths, np.exp(scores), strict=True)
         ]
 
     @raises_corpus_errors
-    def segments(self, sentence: Iterable[Token], *, legal: str | None = None) -> list[Segment]:
+    def segments(
+        self,
+        sentence: Iterable[Token],
+        *,
+        legal: str | None = None,
+        constraints: Declared = None,
+    ) -> list[Segment]:
         """Find the chunks of the best labels, each with the probability of exactly this chunk."""
-        return self._segments(self._encode([sentence]), legal)[0]
+        return self._segments(self._encode([sentence]), legal, constraints)[0]
 
     @raises_corpus_errors
     def segment_probability(

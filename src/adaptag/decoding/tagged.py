@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from adaptag.corpus.attributes import AttributeCorpus
     from adaptag.corpus.columns import ColumnCorpus
+    from adaptag.decoding.constraints import Constraints
     from adaptag.decoding.model import Model
 
 __all__ = ["TagOptions", "tagged_attributes", "tagged_columns"]
@@ -28,11 +29,13 @@ class TagOptions:
         marginals: Whether the probability of each label comes before it.
         nbest: The number of label sequences of each sentence.
         legal: The label scheme whose impossible sequences are ruled out, or ``auto``.
+        constraints: What the labels of each sentence satisfy.
     """
 
     marginals: bool = False
     nbest: int = 1
     legal: str | None = None
+    constraints: Constraints | None = None
 
     def __post_init__(self) -> None:
         if self.marginals and self.nbest > 1:
@@ -40,6 +43,7 @@ class TagOptions:
 
     def check(self, model: Model) -> None:
         """Raise where a model cannot give what is asked for."""
+        model.constrained(self.constraints, self.legal)
         if model.index.template.attributes and (self.marginals or self.nbest > 1):
             raise ParameterError("--marginals and --nbest are for models of columns")
 
@@ -50,16 +54,16 @@ def tagged_columns(model: Model, options: TagOptions, corpus: ColumnCorpus) -> b
         return b""
     if options.nbest > 1:
         return b"".join(_n_best_blocks(model, options, corpus))
-    labels = model.tag_corpus(corpus, options.legal, threads=1)
+    labels = model.tag_corpus(corpus, options.legal, 1, options.constraints)
     if not options.marginals:
         return corpus.with_label(labels, model.labels)
-    table = model.marginals_corpus(corpus, options.legal, threads=1)
+    table = model.marginals_corpus(corpus, options.legal, 1, options.constraints)
     probabilities = table[range(len(labels)), labels]
     return corpus.with_label(labels, model.labels, probabilities)
 
 
 def _n_best_blocks(model: Model, options: TagOptions, corpus: ColumnCorpus) -> Iterator[bytes]:
-    best = model.nbest_corpus(corpus, options.nbest, options.legal, threads=1)
+    best = model.nbest_corpus(corpus, options.nbest, options.legal, 1, options.constraints)
     for sentence, (paths, scores) in enumerate(best):
         tokens = corpus.sentence(sentence)
         for rank, (path, p) in enumerate(zip(paths, np.exp(scores), strict=True)):
@@ -71,7 +75,8 @@ def tagged_attributes(
     model: Model, options: TagOptions, corpus: AttributeCorpus, threads: int | None = 1
 ) -> bytes:
     """Tag sentences of attributes: one label per line, an empty line after each sentence."""
-    names = [model.labels[y] for y in model.tag_corpus(corpus, options.legal, threads)]
+    ids = model.tag_corpus(corpus, options.legal, threads, options.constraints)
+    names = [model.labels[y] for y in ids]
     bounds = corpus.sentences.tolist()
     return "".join(
         f"{label}\n" for a, b in itertools.pairwise(bounds) for label in (*names[a:b], "")

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from adaptag.corpus.tokenizers import Place, Tokenizer
+    from adaptag.decoding.decoder import Declared
     from adaptag.decoding.model import Model
 
     Found = tuple[int, int, str, float | None]  # first token, last token, label, probability
@@ -45,6 +46,7 @@ def tag_texts(
     *,
     threads: int | None = None,
     probabilities: bool = True,
+    constraints: Declared = None,
 ) -> list[TaggedText]:
     """Cut texts into tokens, tag them, and find the spans of their labels.
 
@@ -55,6 +57,7 @@ def tag_texts(
         legal: As for the methods of the model.
         threads: The number of threads; None means one per core.
         probabilities: Whether spans get their probabilities.
+        constraints: As for the methods of the model; they hold for each line.
     """
     check_takes_text(model)
     cutter = tokenizer_of(model.tokenizer if tokenizer is None else tokenizer)
@@ -62,7 +65,7 @@ def tag_texts(
         if not isinstance(text, str):
             raise CorpusError(f"text {number} is {described(text)}; allowed: a string")
     parts = [texts[begin : begin + PART] for begin in range(0, len(texts), PART)]
-    work = partial(_tag_part, model, cutter, legal, probabilities)
+    work = partial(_tag_part, model, cutter, legal, probabilities, constraints)
     tagged = ordered_map(work, parts, threads_for(threads, sentences=len(texts)))
     return [text for part in tagged if part is not None for text in part]
 
@@ -72,6 +75,7 @@ def _tag_part(
     tokenizer: Tokenizer,
     legal: str | None,
     probabilities: bool,
+    constraints: Declared,
     texts: Sequence[str],
 ) -> list[TaggedText]:
     cut = [tokenizer(text) for text in texts]
@@ -82,7 +86,7 @@ def _tag_part(
         for places in cut_text
     ]
     find = _chunks if model.scheme.chunked else _single_tokens
-    spans = find(model, ColumnCorpus.from_sentences(sentences), legal, probabilities)
+    spans = find(model, ColumnCorpus.from_sentences(sentences), legal, probabilities, constraints)
     return [
         TaggedText(
             text,
@@ -100,14 +104,18 @@ def _spans(text: str, places: list[Place], found: list[Found]) -> Iterator[Span]
 
 
 def _chunks(
-    model: Model, corpus: ColumnCorpus, legal: str | None, probabilities: bool
+    model: Model,
+    corpus: ColumnCorpus,
+    legal: str | None,
+    probabilities: bool,
+    constraints: Declared,
 ) -> Iterator[list[Found]]:
     """The chunks of each sentence."""
     if probabilities:
-        for segments in model.segments_corpus(corpus, legal, threads=1):
+        for segments in model.segments_corpus(corpus, legal, 1, constraints):
             yield [(s.first, s.last, s.type, s.probability) for s in segments]
         return
-    ids = model.tag_corpus(corpus, legal, threads=1)
+    ids = model.tag_corpus(corpus, legal, 1, constraints)
     found: list[list[Found]] = [[] for _ in range(len(corpus))]
     starts = corpus.sentences
     rows = model.scheme.spans(ids, starts)
@@ -120,13 +128,17 @@ def _chunks(
 
 
 def _single_tokens(
-    model: Model, corpus: ColumnCorpus, legal: str | None, probabilities: bool
+    model: Model,
+    corpus: ColumnCorpus,
+    legal: str | None,
+    probabilities: bool,
+    constraints: Declared,
 ) -> Iterator[list[Found]]:
     """Each token with its label, where labels mark no chunks; those with the label O are none."""
-    ids = model.tag_corpus(corpus, legal, threads=1)
+    ids = model.tag_corpus(corpus, legal, 1, constraints)
     chances: list[float | None] = [None] * len(ids)
     if probabilities:
-        table = model.marginals_corpus(corpus, legal, threads=1)
+        table = model.marginals_corpus(corpus, legal, 1, constraints)
         chances = table[range(len(ids)), ids].tolist()
     names = [model.labels[y] for y in ids.tolist()]
     for begin, end in pairwise(corpus.sentences.tolist()):

@@ -212,10 +212,12 @@ class Tagging(Work):
         if corpus.n_tokens == 0:
             none = np.empty(0, np.float32) if self.options.marginals else None
             return np.empty(0, np.int32), none
-        ids = model.tag_corpus(corpus, self.options.legal, threads)
+        ids = model.tag_corpus(corpus, self.options.legal, threads, self.options.constraints)
         if not self.options.marginals:
             return ids, None
-        table = model.marginals_corpus(corpus, self.options.legal, threads)
+        table = model.marginals_corpus(
+            corpus, self.options.legal, threads, self.options.constraints
+        )
         return ids, table[range(len(ids)), ids]
 
 

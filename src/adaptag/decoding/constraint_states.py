@@ -1,0 +1,347 @@
+"""Constraints on a label set: tables of label pairs, and an automaton that counts.
+
+Forbidden and required pairs are a table of transitions. The other constraints are rules that count
+which names have begun. An automaton follows them; a label sequence satisfies them if the automaton
+takes it from its first state to a final one. The product of labels and automaton is a chain again,
+so the decoder of the model decodes it exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from adaptag.corpus.schemes import Expansion
+from adaptag.decoding.constraints import EVERY
+from adaptag.errors import ParameterError, unknown
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from adaptag.corpus.chunks import ChunkScheme
+    from adaptag.decoding.constraints import Constraints
+
+__all__ = ["MAX_STATES", "MOST", "ORDER", "LabelRules", "Product", "Rule", "TooManyStatesError"]
+
+MAX_STATES = 1024  # of a product: each token costs time and memory with their square
+MOST, LEAST, ORDER = "at_most_once", "at_least_once", "order"
+OUTSIDE = "O"
+DEAD = -1
+
+
+class TooManyStatesError(ParameterError):
+    """A product of labels and counted constraints is too large."""
+
+
+@dataclass(frozen=True)
+class Rule:
+    """A constraint that counts; ``items`` are the numbers of its names."""
+
+    kind: str
+    items: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """Copies of parts of labels, each with a state of the automaton, P of them.
+
+    Attributes:
+        copies: The chain that is decoded.
+        begun: Whether a name begins at a token with this copy, bool ``[P, items]``.
+    """
+
+    copies: Expansion
+    begun: NDArray[np.bool_]
+
+
+class LabelRules:
+    """Constraints on the labels of a model, Z of them.
+
+    Attributes:
+        pairs: The transitions that pairs leave, bool ``[Z + 1, Z + 1]``.
+        rules: The constraints that count.
+        begins: For each counted name whether it begins at the second label after the first, bool
+            ``[items, Z + 1, Z + 1]``.
+        fixed: For the numbers of tokens the labels that are allowed, bool ``[Z]``.
+    """
+
+    def __init__(self, constraints: Constraints, scheme: ChunkScheme) -> None:
+        """Look up the names; raise where there is no such label or type."""
+        self.scheme = scheme
+        self._items: dict[str, int] = {}
+        self.rules = self._rules(constraints)
+        self.pairs = self._pairs(constraints)
+        z = len(scheme.labels)
+        begins = [self._begins(name) for name in self._items]
+        self.begins = np.stack(begins) if begins else np.zeros((0, z + 1, z + 1), bool)
+        self.fixed: list[tuple[int, NDArray[np.bool_]]] = [
+            (token, np.any([self._labels(n, f"fixed, token {token}") for n in names], axis=0))
+            if names
+            else (token, np.zeros(z, bool))
+            for token, names in constraints.fixed
+        ]
+
+    def _rules(self, constraints: Constraints) -> tuple[Rule, ...]:
+        rules: list[Rule] = []
+        for kind in (LEAST, MOST):
+            names = self._every(getattr(constraints, kind))
+            rules += [Rule(kind, (self._item(name, kind),)) for name in names]
+        for order in constraints.order:
+            rules += [Rule(ORDER, tuple(self._item(name, ORDER) for name in order))]
+        return tuple(dict.fromkeys(rules))
+
+    def _every(self, names: Sequence[str]) -> list[str]:
+        found = []
+        for name in names:
+            if name != EVERY or EVERY in self.scheme.labels:
+                found.append(name)
+            elif self.scheme.chunked:
+                found.extend(self.scheme.types)
+            else:
+                found.extend(label for label in self.scheme.labels if label != OUTSIDE)
+        return found
+
+    def _item(self, name: str, where: str) -> int:
+        self._check(name, where)
+        return self._items.setdefault(name, len(self._items))
+
+    def _check(self, name: str, where: str) -> None:
+        known = {*self.scheme.labels, *self.scheme.types}
+        if name not in known:
+            raise ParameterError(f"constraints, {where}: {unknown('label or type', name, known)}")
+
+    def _is_label(self, name: str) -> bool:
+        return name in self.scheme.labels
+
+    def _labels(self, name: str, where: str) -> NDArray[np.bool_]:
+        """Which labels a name stands for, ``[Z]``."""
+        self._check(name, where)
+        if self._is_label(name):
+            return np.array([label == name for label in self.scheme.labels])
+        found: NDArray[np.bool_] = self.scheme.type_of == self.scheme.types.index(name)
+        return found
+
+    def _begins(self, name: str) -> NDArray[np.bool_]:
+        """Whether a span begins at the second label after the first, ``[Z + 1, Z + 1]``."""
+        on: NDArray[np.bool_] = np.append(self._labels(name, ""), False)
+        if not self._is_label(name):
+            return self.scheme.starts & on
+        return self._tokens(on) if self._single(on) else ~on[:, None] & on
+
+    def _ends(self, name: str) -> NDArray[np.bool_]:
+        """Whether a span of the first label ends before the second."""
+        on: NDArray[np.bool_] = np.append(self._labels(name, ""), False)
+        if not self._is_label(name):
+            return self.scheme.ends & on[:, None]
+        return self._tokens(on).T if self._single(on) else on[:, None] & ~on
+
+    def _single(self, on: NDArray[np.bool_]) -> bool:
+        """Whether a label is a chunk label, which stands for single tokens."""
+        return bool(self.scheme.type_of[on[:-1]].max() >= 0)
+
+    @staticmethod
+    def _tokens(on: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        return np.broadcast_to(on, (len(on), len(on)))
+
+    def _side(self, name: str | None, where: str, *, first: bool) -> NDArray[np.bool_]:
+        """Whether a name stands on one side of a transition, ``[Z + 1, Z + 1]``."""
+        z = len(self.scheme.labels)
+        on = np.arange(z + 1) == z
+        if name is not None:
+            self._check(name, where)
+            if not self._is_label(name):
+                return self._ends(name) if first else self._begins(name)
+            on = np.append(self._labels(name, where), False)
+        return self._tokens(on).T if first else self._tokens(on)
+
+    def _pairs(self, constraints: Constraints) -> NDArray[np.bool_]:
+        z = len(self.scheme.labels)
+        allowed = np.ones((z + 1, z + 1), bool)
+        for left, right in constraints.forbidden_pairs:
+            where = "forbidden_pairs"
+            allowed &= ~(
+                self._side(left, where, first=True) & self._side(right, where, first=False)
+            )
+        for name, others in constraints.followed_by:
+            self._check(name, "followed_by")
+            after = [self._side(other, "followed_by", first=False) for other in others]
+            allowed &= ~self._ends(name) | np.any([np.zeros_like(allowed), *after], axis=0)
+        for name, others in constraints.preceded_by:
+            self._check(name, "preceded_by")
+            before = [self._side(other, "preceded_by", first=True) for other in others]
+            allowed &= ~self._begins(name) | np.any([np.zeros_like(allowed), *before], axis=0)
+        return allowed
+
+    def violations(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which rules the label sequences of sentences break, ``[N, rules]``; empty ones none."""
+        n, z = len(offsets) - 1, len(self.scheme.labels)
+        lengths = np.diff(offsets)
+        sentence = np.repeat(np.arange(n), lengths)
+        previous = np.append(z, ids[:-1])[: len(ids)]
+        previous[offsets[:-1][lengths > 0]] = z
+        begun = self.begins[:, previous, ids]  # [items, T]
+        broken = np.zeros((n, len(self.rules)), bool)
+        for number, rule in enumerate(self.rules):
+            if rule.kind == ORDER:
+                rank, token = begun[list(rule.items)].nonzero()
+                by_token = np.lexsort((rank, token))
+                rank, where = rank[by_token], sentence[token[by_token]]
+                wrong = (rank[1:] < rank[:-1]) & (where[1:] == where[:-1])
+                broken[where[1:][wrong], number] = True
+                continue
+            counts = np.bincount(sentence[begun[rule.items[0]]], minlength=n)
+            broken[:, number] = counts > 1 if rule.kind == MOST else counts < 1
+        return broken & (lengths > 0)[:, None]
+
+    def conflict(self, number: int, ids: NDArray[np.int32]) -> list[tuple[int, slice]] | None:
+        """What to rule out where a sentence breaks a rule: one of these in every case.
+
+        Returns:
+            Names, and tokens at which they must not begin. Each sequence that satisfies the rule
+            has one of these exclusions, and the given one has none. None where a name is missing.
+        """
+        rule = self.rules[number]
+        begun = self.begins[:, np.append(len(self.scheme.labels), ids[:-1]), ids]
+        if rule.kind == MOST:
+            second = int(begun[rule.items[0]].nonzero()[0][1])
+            return [(rule.items[0], slice(second, None)), (rule.items[0], slice(0, second))]
+        if rule.kind != ORDER:
+            return None
+        rank, token = begun[list(rule.items)].nonzero()
+        by_token = np.lexsort((rank, token))
+        rank, token = rank[by_token], token[by_token]
+        i = int((rank[1:] < rank[:-1]).argmax())
+        return [
+            (rule.items[rank[i]], slice(0, int(token[i]) + 1)),
+            (rule.items[rank[i + 1]], slice(int(token[i + 1]), None)),
+        ]
+
+    def product(
+        self,
+        parts: Expansion,
+        active: frozenset[int],
+        *,
+        shown: bool = False,
+        limit: int = MAX_STATES,
+    ) -> Product:
+        """Make the product of parts of labels with the automaton of some rules.
+
+        Args:
+            parts: The parts; their transitions already satisfy the pairs.
+            active: The numbers of the rules.
+            shown: Whether copies also tell which names begin, and where chunks start: the last item
+                of ``begun``.
+            limit: How many copies there may be.
+        """
+        counted = sorted({item for number in active for item in self.rules[number].items})
+        tables = self.begins[counted]
+        if shown:
+            tables = np.concatenate([self.begins, self.scheme.starts[None]])
+        r, z = len(parts.label_of), len(self.scheme.labels)
+        if not len(tables):
+            tables = np.zeros((1, z + 1, z + 1), bool)  # nothing ever begins
+        outputs = np.append(parts.output_of, z)
+        flat = tables[:, outputs][:, :, outputs].reshape(len(tables), -1).T  # [(R + 1)², tables]
+        events, codes = np.unique(flat, axis=0, return_inverse=True)
+        code = codes.reshape(r + 1, r + 1)
+        items = range(len(self.begins)) if shown else counted
+        begun = [frozenset(i for i, on in zip(items, row, strict=False) if on) for row in events]
+        step, final = self._automaton(active, begun, limit)
+        legal = parts.legal.astype(bool)
+        occurs = np.zeros((r, len(events)), bool)
+        before, after = legal[:, :r].nonzero()
+        occurs[after, code[before, after]] = True
+        reached = np.zeros((len(events), len(step)), bool)
+        where_from, event = (step != DEAD).nonzero()
+        reached[event, step[where_from, event]] = True
+        part, event, state = (occurs[:, :, None] & reached).nonzero()
+        if len(part) > 4 * limit:
+            raise _too_many(len(part), limit)
+        rows, row_states = np.append(part, r), np.append(state, 0)
+        table = legal[np.ix_(rows, rows)]
+        table[:, :-1] &= code[np.ix_(rows, part)] == event
+        table[:, :-1] &= step[np.ix_(row_states, event)] == state
+        table[:-1, -1] &= final[state]
+        table[-1, -1] = False
+        kept = _useful(table)
+        if kept.sum() > limit:
+            raise _too_many(int(kept.sum()), limit)
+        rows = np.append(kept.nonzero()[0], len(part))
+        event, part_of = event[kept], part[kept].astype(np.int32)
+        copies = Expansion(
+            np.ascontiguousarray(parts.label_of[part_of]),
+            parts.output_of[part_of],
+            np.ascontiguousarray(table[np.ix_(rows, rows)].astype(np.uint8)),
+        )
+        return Product(copies, events[event])
+
+    def _automaton(
+        self, active: frozenset[int], begun: list[frozenset[int]], limit: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Steps by state and event, ``[Q, E]``, −1 for none; which states are final, ``[Q]``."""
+        rules = [self.rules[number] for number in sorted(active)]
+        first = tuple(0 for _ in rules)
+        numbers, states, steps = {first: 0}, [first], []
+        for state in states:  # which grows
+            row = []
+            for items in begun:
+                after = _step(rules, state, items)
+                if after is not None and after not in numbers:
+                    numbers[after] = len(states)
+                    states.append(after)
+                    if len(states) > limit:
+                        raise _too_many(len(states), limit)
+                row.append(DEAD if after is None else numbers[after])
+            steps.append(row)
+        least = [k for k, rule in enumerate(rules) if rule.kind == LEAST]
+        final = np.array([all(state[k] for k in least) for state in states])
+        return np.array(steps, np.int64).reshape(len(states), len(begun)), final
+
+
+def _too_many(found: int, limit: int) -> TooManyStatesError:
+    return TooManyStatesError(
+        f"the constraints need at least {found:,} states; allowed: {limit:,}; each name that is "
+        "counted without an order doubles them"
+    )
+
+
+def _step(
+    rules: list[Rule], state: tuple[int, ...], items: frozenset[int]
+) -> tuple[int, ...] | None:
+    """The state after some names begin; None if that breaks a rule."""
+    after = list(state)
+    passed: set[int] = set()
+    for k, rule in enumerate(rules):
+        if rule.kind == ORDER:
+            for rank, item in enumerate(rule.items):
+                if item in items:
+                    if rank < after[k]:
+                        return None
+                    after[k] = rank
+            passed.update(rule.items[: after[k]])
+        elif rule.items[0] in items:
+            if rule.kind == MOST and state[k]:
+                return None
+            after[k] = 1
+    for k, rule in enumerate(rules):
+        if rule.kind == MOST and rule.items[0] in passed:
+            after[k] = 1  # it cannot begin any more, so it need not be known whether it has
+    return tuple(after)
+
+
+def _useful(table: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which copies lie on a way from the start of a sentence to its end, ``[P]``."""
+    inner = table[:-1, :-1]
+    found = []
+    for edges, ends in ((inner, table[-1, :-1]), (inner.T, table[:-1, -1])):
+        reached, new = ends.copy(), ends
+        while new.any():
+            new = edges[new].any(axis=0) & ~reached
+            reached |= new
+        found.append(reached)
+    useful: NDArray[np.bool_] = found[0] & found[1]
+    return useful
