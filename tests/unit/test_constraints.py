@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import adaptag
 from adaptag import Constraints
 from adaptag.decoding import constrained
-from adaptag.errors import AdaptagError, CorpusError, ParameterError
+from adaptag.errors import CorpusError, ParameterError
 from tests.reference.constraints import satisfies
 from tests.reference.crf import chunks
 
@@ -149,3 +149,210 @@ def test_branch_and_bound_agrees_with_brute_force(case):
                 m.tag(SENTENCE[:length], constraints=declared)
     finally:
         constrained.SEARCH_FROM = limit
+
+
+# ---- what is declared ----------------------------------------------------------------------------
+
+
+@settings(max_examples=100, deadline=None)
+@given(declarations("chunked"))
+def test_declarations_survive_json(declared):
+    constraints = Constraints.from_dict(declared)
+    text = json.dumps(constraints.to_dict())
+    assert Constraints.from_dict(json.loads(text)) == constraints
+    assert pickle.loads(pickle.dumps(constraints)) == constraints
+    assert hash(constraints) == hash(Constraints(**declared))
+
+
+def test_a_single_name_or_order_needs_no_list():
+    given = Constraints(at_most_once="A", order=["A", "B"], fixed={0: "A"}, followed_by={"A": None})
+    assert given == Constraints(
+        at_most_once=["A"], order=[["A", "B"]], fixed={"0": ["A"]}, followed_by={"A": [None]}
+    )
+    assert given
+    assert not Constraints()
+    assert not Constraints(order=[])
+
+
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ({"at_most": ["A"]}, "unknown constraint 'at_most'; did you mean 'at_most_once'"),
+        ({"at_most_once": 3}, "at_most_once: the int 3"),
+        ({"at_most_once": [3]}, "at_most_once: the int 3; allowed: names"),
+        ({"order": [["A", "A"]]}, "order: .*each name once"),
+        ({"order": 1}, "order: the int 1"),
+        ({"forbidden_pairs": [["A"]]}, "forbidden_pairs: .*pairs of names"),
+        ({"forbidden_pairs": ["AB"]}, "forbidden_pairs: .*pairs of names"),
+        ({"forbidden_pairs": [[None, None]]}, "forbidden_pairs: .*pairs of names"),
+        ({"followed_by": ["A"]}, "followed_by: .*a dictionary"),
+        ({"followed_by": {"A": [1]}}, "followed_by, 'A': the int 1"),
+        ({"preceded_by": {1: ["A"]}}, "preceded_by: the int 1"),
+        ({"fixed": {"x": "A"}}, "fixed: the string 'x'; allowed: numbers of tokens"),
+        ({"fixed": {True: "A"}}, "fixed: the bool True"),
+        (["A"], "constraints are the list"),
+        ({"at_most_once": ["D"]}, "at_most_once: unknown label or type 'D'; allowed: A, B, C, O"),
+        ({"followed_by": {"A": "Bb"}}, "followed_by: unknown label or type 'Bb'; did you mean 'B'"),
+        ({"fixed": {0: "Aa"}}, "fixed, token 0: unknown label or type 'Aa'; did you mean 'A'"),
+        ({"fixed": {4: "A"}}, "fixed: token 4; sentence 1 has 4 tokens"),
+        ({"fixed": {-5: "A"}}, "fixed: token -5; sentence 1 has 4 tokens"),
+    ],
+)
+def test_what_is_wrong_is_said(declared, message):
+    with pytest.raises(ParameterError, match=message):
+        model("plain").tag(SENTENCE, constraints=declared)
+
+
+def test_a_contradiction_names_only_the_constraints_that_it_needs():
+    declared = {
+        "at_most_once": ["A", "B"],
+        "at_least_once": ["C"],
+        "fixed": {0: "A", 1: "C", 2: "A"},
+    }
+    with pytest.raises(CorpusError) as caught:
+        model("plain").tag_all([["a", "b", "c"], SENTENCE], constraints=declared)
+    assert str(caught.value) == (
+        "sentence 1, 3 tokens: no label sequence satisfies the constraints: "
+        "at_most_once A; token 0 is A; token 1 is C; token 2 is A"
+    )
+
+
+def test_the_sentence_of_a_contradiction():
+    sentences = [SENTENCE, SENTENCE[:1], SENTENCE]
+    with pytest.raises(CorpusError, match=r"sentence 2, 1 tokens: .*: at_least_once A; .* B$"):
+        model("plain").tag_all(sentences, constraints={"at_least_once": ["A", "B"]})
+
+
+def test_empty_sentences_have_no_labels():
+    assert model("plain").tag_all([[], []], constraints={"at_least_once": "A"}) == [[], []]
+
+
+def test_constraints_and_allowed_labels_hold_together():
+    m, declared = model("plain"), {"at_most_once": "A", "at_least_once": "B"}
+    allowed = [["A"], None, ["B", "C"], ["C", "A"]]
+    every = remaining("plain", 0, 4, {"at_most_once": ["A"], "at_least_once": ["B"]})
+    left = {
+        y: p
+        for y, p in every.items()
+        if all(a is None or label in a for a, label in zip(allowed, y, strict=True))
+    }
+    best = max(left, key=left.get)
+    assert tuple(m.tag(SENTENCE, allowed=allowed, constraints=declared)) == best
+    (first, p), *_ = m.nbest(SENTENCE, 3, allowed=allowed, constraints=declared)
+    assert tuple(first) == best
+    assert p == pytest.approx(left[best] / sum(left.values()), rel=1e-3)
+    table = m.marginals(SENTENCE, allowed=allowed, constraints=declared)
+    assert table[0]["A"] == pytest.approx(1)
+
+
+# ---- many names ----------------------------------------------------------------------------------
+
+
+@functools.cache
+def wide(n):
+    """A model of many labels, with random weights."""
+    rng = np.random.default_rng(n)
+    labels = [f"L{i}" for i in range(n)]
+    words = [[f"w{k}" for k in rng.integers(0, 40, n)] for _ in range(20)]
+    trained = adaptag.train(words, [labels] * 20, passes=1)
+    values = rng.normal(0, 1, len(trained.weights))
+    return replace(trained, weights=np.where(trained.weights != 0, values, 0).astype(np.float32))
+
+
+def random_sentences(n, seed=0):
+    rng = np.random.default_rng(seed)
+    return [[f"w{k}" for k in rng.integers(0, 40, rng.integers(1, 9))] for _ in range(n)]
+
+
+def test_every_label_at_most_once_of_25():
+    m, sentences = wide(25), random_sentences(100)
+    plain, once = m.tag_all(sentences), m.tag_all(sentences, constraints={"at_most_once": "*"})
+    known = m.labels
+    declared = {"at_most_once": known}
+    assert all(satisfies(labels, declared, known, False) for labels in once)
+    assert 0 < sum(map(list.__ne__, plain, once)) < 100
+    for a, b in zip(plain, once, strict=True):
+        assert a == b or not satisfies(a, declared, known, False)
+
+
+def test_probabilities_of_too_many_states_are_refused():
+    for call in (wide(25).marginals, functools.partial(wide(25).nbest, n=2)):
+        with pytest.raises(ParameterError, match=r"need at least .* states; allowed: 1,024"):
+            call(["w1"], constraints={"at_most_once": "*"})
+
+
+def test_an_order_of_many_names_needs_few_states():
+    m = wide(25)
+    declared = {"at_most_once": "*", "order": list(m.labels)}
+    (best, p), (_, second) = m.nbest(["w1", "w2", "w3"], 2, constraints=declared)
+    assert best == m.tag(["w1", "w2", "w3"], constraints=declared)
+    assert best == sorted(best, key=m.labels.index)
+    assert p > second
+
+
+# ---- the command line, and raw text --------------------------------------------------------------
+
+
+def write_problem(tmp_path, declared):
+    model("chunked").save(tmp_path / "m")
+    (tmp_path / "in").write_text("a\nb\na\nc\n\nb\na\n\n")
+    (tmp_path / "c.json").write_text(json.dumps(declared))
+
+
+def test_the_command_line(program, tmp_path):
+    declared = {"at_most_once": ["X"], "at_least_once": ["Y"]}
+    write_problem(tmp_path, declared)
+    expected = model("chunked").tag_all([SENTENCE, ["b", "a"]], constraints=declared)
+    done = program("tag", "in", "-m", "m", "--constraints", "c.json")
+    assert done.code == 0
+    assert [line.split()[-1] for line in done.out.split("\n") if line] == list(
+        itertools.chain(*expected)
+    )
+    best = program("tag", "in", "-m", "m", "--constraints", "c.json", "--nbest", "2")
+    assert best.out.count("# 1 ") == 2
+    chances = program("tag", "in", "-m", "m", "--constraints", "c.json", "--marginals")
+    assert chances.out.split()[1:3] != done.out.split()[1:3]
+    (tmp_path / "text").write_text("a b a c\nb a\n")
+    text = program("tag", "text", "--text", "-m", "m", "--constraints", "c.json")
+    spans = [json.loads(line)["spans"] for line in text.out.splitlines()]
+    assert [[kind for *_, kind in line].count("X") <= 1 for line in spans] == [True, True]
+    assert all("Y" in [kind for *_, kind in line] for line in spans)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("{", "c.json:1, character 2: not JSON"),
+        ('{"order": [], "order": []}', "c.json: not JSON: the key 'order' occurs twice"),
+        ("[]", "c.json: constraints are the list"),
+        ('{"at_most_once": ["Z"]}', "unknown label or type 'Z'"),
+        ('{"at_least_once": ["X", "Y", "O"]}', "in:6, 2 tokens: no label sequence"),
+    ],
+)
+def test_errors_of_the_command_line(program, tmp_path, content, message):
+    write_problem(tmp_path, {})
+    (tmp_path / "c.json").write_text(content)
+    done = program("tag", "in", "-m", "m", "--constraints", "c.json")
+    assert done.code == 2
+    assert message in " ".join(done.err.split())
+    assert "Traceback" not in done.err
+
+
+def test_a_missing_file_of_constraints(program, tmp_path):
+    write_problem(tmp_path, {})
+    done = program("tag", "in", "-m", "m", "--constraints", "none.json")
+    assert done.code == 2
+    assert "none.json" in done.err
+
+
+def test_raw_text():
+    m, declared = model("chunked"), Constraints(at_least_once="Y", at_most_once=["X", "Y"])
+    text = m.tag_text("a b a c", tokenizer="whitespace", constraints=declared)
+    segments = m.segments(SENTENCE, constraints=declared)
+    assert [(s.label, s.probability) for s in text.spans] == [
+        (s.type, pytest.approx(s.probability)) for s in segments
+    ]
+    (fast,) = m.tag_texts(
+        ["a b a c"], tokenizer="whitespace", constraints=declared, probabilities=False
+    )
+    assert [s.label for s in fast.spans] == [s.type for s in segments]

@@ -179,6 +179,8 @@ class LabelRules:
     def violations(self, ids: NDArray[np.int32], offsets: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which rules the label sequences of sentences break, ``[N, rules]``; empty ones none."""
         n, z = len(offsets) - 1, len(self.scheme.labels)
+        if not self.rules:
+            return np.zeros((n, 0), bool)
         lengths = np.diff(offsets)
         sentence = np.repeat(np.arange(n), lengths)
         previous = np.append(z, ids[:-1])[: len(ids)]
