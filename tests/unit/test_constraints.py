@@ -219,7 +219,7 @@ def test_a_contradiction_names_only_the_constraints_that_it_needs():
 
 def test_the_sentence_of_a_contradiction():
     sentences = [SENTENCE, SENTENCE[:1], SENTENCE]
-    with pytest.raises(CorpusError, match=r"sentence 2, 1 tokens: .*: at_least_once A; .* B$"):
+    with pytest.raises(CorpusError, match=r"sentence 2, 1 token: .*: at_least_once A; .* B$"):
         model("plain").tag_all(sentences, constraints={"at_least_once": ["A", "B"]})
 
 
@@ -243,6 +243,17 @@ def test_constraints_and_allowed_labels_hold_together():
     assert p == pytest.approx(left[best] / sum(left.values()), rel=1e-3)
     table = m.marginals(SENTENCE, allowed=allowed, constraints=declared)
     assert table[0]["A"] == pytest.approx(1)
+
+
+def test_few_parts_of_labels_fill_a_vector_of_the_core():
+    """The core reads and writes eight numbers of split labels at a time."""
+    m = model("to iob1")
+    assert len(m.output.parts.label_of) == len(m.output.parts.legal) - 1 == 5
+    table = m.marginals(SENTENCE)
+    every = paths("to iob1", 0, 4)
+    for t, label in itertools.product(range(4), m.labels):
+        expected = sum(p for y, p in every.items() if y[t] == label)
+        assert table[t][label] == pytest.approx(expected, abs=1e-4)
 
 
 # ---- many names ----------------------------------------------------------------------------------

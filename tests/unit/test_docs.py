@@ -27,6 +27,7 @@ PAGES = {  # and how many outputs they show, at least
     "docs/guide/classification.md": 4,
     "docs/guide/columns.md": 3,
     "docs/guide/comparing.md": 1,
+    "docs/guide/constraints.md": 4,
     "docs/guide/decoding.md": 5,
     "docs/guide/estimators.md": 6,
     "docs/guide/evaluation.md": 1,

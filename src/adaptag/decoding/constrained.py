@@ -330,7 +330,8 @@ class ConstrainedDecoder:
             where = f"sentence {i + 1}" if place is None else place(i)
             why = "; ".join(_described(*element) for element in needed) or "legal and allowed"
             return CorpusError(
-                f"{where}, {len(tokens)} tokens: no label sequence satisfies the constraints: {why}"
+                f"{where}, {len(tokens)} token{'s' * (len(tokens) != 1)}: "
+                f"no label sequence satisfies the constraints: {why}"
             )
         return CorpusError("no label sequence satisfies the constraints")
 
