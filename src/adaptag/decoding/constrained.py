@@ -13,6 +13,7 @@ import heapq
 import itertools
 from collections import defaultdict
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,8 +39,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Chain", "ConstrainedDecoder"]
 
-SEARCH_FROM = 256  # states of a product from which branch and bound is quicker
-MAX_BRANCHES = 20_000
+SEARCH_FROM = 64  # states of a product from which branch and bound is mostly quicker
+FEW_STEPS = 1000  # of branch and bound, before it is tried with a product
+MAX_STEPS = 10_000
 MAX_ENGINES = 100  # that are kept
 NO_RULES: Active = frozenset()
 
@@ -52,13 +54,15 @@ class Chain:
         parts: The parts of the labels, with the transitions between them.
         scheme: The labels, and what they mean as chunks.
         decoder: Makes a decoder of these copies of states.
-        data: Makes the core's view of encoded sentences.
+        data: Makes the core's view of encoded sentences, with the states of their tokens or None.
+        n_states: The number of states.
     """
 
     parts: Expansion
     scheme: ChunkScheme
     decoder: Callable[[NDArray[np.int32]], core.Decoder]
-    data: Callable[[Encoded], core.Dataset]
+    data: Callable[[Encoded, NDArray[np.int32] | None], core.Dataset]
+    n_states: int
 
 
 @dataclass(frozen=True)
@@ -145,14 +149,27 @@ class ConstrainedDecoder:
     def _best(
         self, engine: _Engine, encoded: Encoded, mask: Mask | None, threads: int
     ) -> NDArray[np.int32]:
-        data, allowed = self._given.data(encoded), engine.mask(mask)
+        data, allowed = self._data(encoded), engine.mask(mask)
         paths = engine.decoder.viterbi(data, engine.copies.legal, allowed, threads)
         return engine.copies.output_of[paths]
 
     def _search(self, rules: Active, encoded: Encoded, mask: Mask | None) -> NDArray[np.int32]:
-        """The best labels of one sentence, by branch and bound."""
-        engine = self._largest(rules)
-        data, outputs = self._given.data(encoded), engine.copies.output_of
+        """The best labels of one sentence, by branch and bound; the rules are those to count."""
+        found = self._branch_and_bound(self._engine(NO_RULES, shown=True), encoded, mask, FEW_STEPS)
+        if found is None:
+            found = self._branch_and_bound(self._largest(rules), encoded, mask, MAX_STEPS)
+        if found is None:
+            raise ParameterError(
+                f"the constraints break too often in a sentence of {len(encoded.positions) - 1} "
+                f"tokens: no best labels after {MAX_STEPS:,} steps; allowed: fewer names to count"
+            )
+        return found
+
+    def _branch_and_bound(
+        self, engine: _Engine, encoded: Encoded, mask: Mask | None, steps: int
+    ) -> NDArray[np.int32] | None:
+        """The best labels of one sentence; None if they are not found in some steps."""
+        data, outputs = self._data(encoded), engine.copies.output_of
         n_tokens = len(encoded.positions) - 1
         root = engine.mask(mask)
         if root is None:
@@ -162,24 +179,24 @@ class ConstrainedDecoder:
 
         def add(restricted: Mask) -> None:
             try:
-                score, path = _scored(engine, data, restricted)
+                path = engine.decoder.viterbi(data, engine.copies.legal, restricted)
             except core.NoPathError:
                 return
+            # Without constraints, so that all are divided by the same sum.
+            labelled = self._given.data(encoded, engine.copies.label_of[path])
+            score = float(self._plain.log_probabilities(labelled, None)[0])
             heapq.heappush(queue, (-score, next(order), outputs[path], restricted))
 
         add(root)
-        while queue and next(order) < MAX_BRANCHES:
-            _, _, ids, restricted = heapq.heappop(queue)
+        while queue:
+            _, number, ids, restricted = heapq.heappop(queue)
             broken = self.rules.violations(ids, ends)[0].nonzero()[0]
             if not len(broken):
                 return ids
+            if number > steps:
+                return None
             for child in self._branches(int(broken[0]), ids, restricted, engine.begun):
                 add(child)
-        if queue:
-            raise ParameterError(
-                f"the constraints break too often in a sentence of {n_tokens} tokens: "
-                f"no best labels after {MAX_BRANCHES:,} steps; allowed: fewer names to count"
-            )
         raise core.NoPathError
 
     def _largest(self, rules: Active) -> _Engine:
@@ -187,7 +204,7 @@ class ConstrainedDecoder:
         engine, kept = self._engine(NO_RULES, shown=True), NO_RULES
         for rule in sorted(rules):
             try:
-                engine = self._engine(kept | {rule}, shown=True, limit=SEARCH_FROM)
+                engine = self._engine(kept | {rule}, shown=True)
             except TooManyStatesError:
                 break
             kept |= {rule}
@@ -223,7 +240,7 @@ class ConstrainedDecoder:
         try:
             engine = self._engine(self._all)
             table, _ = engine.decoder.marginals(
-                self._given.data(encoded), engine.copies.legal, engine.mask(mask), threads
+                self._data(encoded), engine.copies.legal, engine.mask(mask), threads
             )
         except core.NoPathError:
             raise self._contradiction(encoded, allowed) from None
@@ -241,7 +258,7 @@ class ConstrainedDecoder:
         try:
             engine = self._engine(self._all)
             found = engine.decoder.n_best(
-                self._given.data(encoded), n, engine.copies.legal, engine.mask(mask), threads
+                self._data(encoded), n, engine.copies.legal, engine.mask(mask), threads
             )
         except core.NoPathError:
             raise self._contradiction(encoded, allowed) from None
@@ -258,14 +275,14 @@ class ConstrainedDecoder:
         mask = engine.mask(self._fix(None, some.sentences))
         if mask is None:
             mask = np.ones((len(tokens), len(engine.copies.output_of)), np.uint8)
-        log_z = engine.decoder.marginals(self._given.data(some), engine.copies.legal, mask)[1]
+        log_z = engine.decoder.marginals(self._data(some), engine.copies.legal, mask)[1]
         type_of, starts = self._given.scheme.type_of[engine.copies.output_of], engine.begun[:, -1]
         for row, begin, end in zip(rows, some.sentences, some.sentences[1:], strict=False):
             first, last, kind = (int(n) for n in row[1:])
             mask[begin + first, ~((type_of == kind) & starts)] = 0
             mask[begin + first + 1 : begin + last + 1, ~((type_of == kind) & ~starts)] = 0
             mask[begin + last + 1 : min(begin + last + 2, end), (type_of == kind) & ~starts] = 0
-        with_chunk = engine.decoder.marginals(self._given.data(some), engine.copies.legal, mask)[1]
+        with_chunk = engine.decoder.marginals(self._data(some), engine.copies.legal, mask)[1]
         return np.exp(np.minimum(with_chunk - log_z, 0))
 
     # ---- what all share ------------------------------------------------------------------------
@@ -293,6 +310,14 @@ class ConstrainedDecoder:
         missing = len(copies.label_of) - len(product.begun)
         begun = np.pad(product.begun, [(0, missing), (0, 0)])
         return _Engine(self._given.decoder(copies.label_of), copies, begun)
+
+    @cached_property
+    def _plain(self) -> core.Decoder:
+        """The decoder of the states themselves."""
+        return self._given.decoder(np.arange(self._given.n_states, dtype=np.int32))
+
+    def _data(self, encoded: Encoded) -> core.Dataset:
+        return self._given.data(encoded, None)
 
     def _fix(self, allowed: Mask | None, sentences: NDArray[np.int64]) -> Mask | None:
         """What tokens may be, with the fixed ones."""
@@ -348,13 +373,6 @@ class ConstrainedDecoder:
         except core.NoPathError:
             return False
         return True
-
-
-def _scored(engine: _Engine, data: core.Dataset, mask: Mask) -> tuple[float, NDArray[np.int32]]:
-    """The best path of one sentence, and its score."""
-    ((paths, log_p),) = engine.decoder.n_best(data, 1, engine.copies.legal, mask)
-    log_z = engine.decoder.marginals(data, engine.copies.legal, mask)[1]
-    return float(log_p[0] + log_z[0]), paths[0]
 
 
 def _select(

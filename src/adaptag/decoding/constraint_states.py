@@ -247,9 +247,13 @@ class LabelRules:
         if not len(tables):
             tables = np.zeros((1, z + 1, z + 1), bool)  # nothing ever begins
         outputs = np.append(parts.output_of, z)
-        flat = tables[:, outputs][:, :, outputs].reshape(len(tables), -1).T  # [(R + 1)², tables]
-        events, codes = np.unique(flat, axis=0, return_inverse=True)
-        code = codes.reshape(r + 1, r + 1)
+        codes = np.zeros((r + 1, r + 1), np.int64)
+        for table in tables[:, outputs][:, :, outputs]:
+            codes = 2 * np.unique(codes, return_inverse=True)[1].reshape(codes.shape) + table
+        _, first, code = np.unique(codes, return_index=True, return_inverse=True)
+        code = code.reshape(codes.shape)
+        before, after = np.unravel_index(first, codes.shape)
+        events = tables[:, outputs[before], outputs[after]].T  # [E, tables]
         items = range(len(self.begins)) if shown else counted
         begun = [frozenset(i for i, on in zip(items, row, strict=False) if on) for row in events]
         step, final = self._automaton(active, begun, limit)

@@ -245,7 +245,7 @@ class ChainDecoder(LinearChain[FeatureIndex]):
                 n = len(self.labels)
                 every, ones = np.arange(n, dtype=np.int32), np.ones((n + 1, n + 1), np.uint8)
                 parts = Expansion(every, every, ones if table is None else table)
-            chain = Chain(parts, self.scheme, self._copy_decoder, self._data)
+            chain = Chain(parts, self.scheme, self._copy_decoder, self._data, len(self.states))
             found = ConstrainedDecoder(chain, declared)
             if len(self._constrained_decoders) >= MAX_CONSTRAINED:
                 self._constrained_decoders.clear()
