@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     Place = Callable[[int], str]
     Mask = NDArray[np.uint8]
     Active = frozenset[int]
+    Node = tuple[float, int, NDArray[np.int32], Mask]  # of a search: minus the score comes first
 
 __all__ = ["Chain", "ConstrainedDecoder"]
 
@@ -175,28 +176,32 @@ class ConstrainedDecoder:
         if root is None:
             root = np.ones((n_tokens, len(outputs)), np.uint8)
         ends, order = np.array([0, n_tokens]), itertools.count()
-        queue: list[tuple[float, int, NDArray[np.int32], Mask]] = []
 
-        def add(restricted: Mask) -> None:
+        def solve(restricted: Mask) -> Node | None:
             try:
                 path = engine.decoder.viterbi(data, engine.copies.legal, restricted)
             except core.NoPathError:
-                return
+                return None
             # Without constraints, so that all are divided by the same sum.
             labelled = self._given.data(encoded, engine.copies.label_of[path])
             score = float(self._plain.log_probabilities(labelled, None)[0])
-            heapq.heappush(queue, (-score, next(order), outputs[path], restricted))
+            return -score, next(order), outputs[path], restricted
 
-        add(root)
+        queue = [node for node in [solve(root)] if node is not None]
         while queue:
-            _, number, ids, restricted = heapq.heappop(queue)
-            broken = self.rules.violations(ids, ends)[0].nonzero()[0]
-            if not len(broken):
+            _, _, ids, restricted = heapq.heappop(queue)
+            broken = self.rules.violations(ids, ends)[0].nonzero()[0].tolist()
+            if not broken:
                 return ids
-            if number > steps:
+            if next(order) > steps:
                 return None
-            for child in self._branches(int(broken[0]), ids, restricted, engine.begun):
-                add(child)
+            choices = []  # the rule that lowers the scores most makes the fewest branches
+            for rule in broken:
+                masks = self._branches(rule, ids, restricted, engine.begun)
+                choices.append([node for node in map(solve, masks) if node is not None])
+            chosen = max(choices, key=lambda nodes: min((n[0] for n in nodes), default=np.inf))
+            for node in chosen:
+                heapq.heappush(queue, node)
         raise core.NoPathError
 
     def _largest(self, rules: Active) -> _Engine:
