@@ -41,8 +41,9 @@ if TYPE_CHECKING:
 __all__ = ["Chain", "ConstrainedDecoder"]
 
 SEARCH_FROM = 64  # states of a product from which branch and bound is mostly quicker
-FEW_STEPS = 1000  # of branch and bound, before it is tried with a product
-MAX_STEPS = 10_000
+FEW_STEPS = 4000  # of branch and bound, before it is tried with a product
+MAX_STEPS = 20_000
+MAX_SEARCHED = 256  # states of that product
 MAX_ENGINES = 100  # that are kept
 NO_RULES: Active = frozenset()
 
@@ -209,7 +210,7 @@ class ConstrainedDecoder:
         engine, kept = self._engine(NO_RULES, shown=True), NO_RULES
         for rule in sorted(rules):
             try:
-                engine = self._engine(kept | {rule}, shown=True)
+                engine = self._engine(kept | {rule}, shown=True, limit=MAX_SEARCHED)
             except TooManyStatesError:
                 break
             kept |= {rule}
