@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from collections import defaultdict
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ import numpy as np
 from adaptag._native import core
 from adaptag.corpus.offsets import items_of
 from adaptag.decoding.constraint_states import LabelRules, TooManyStatesError
-from adaptag.decoding.constraints import Constraints
+from adaptag.decoding.constraints import Constraints, described_element, elements_of
 from adaptag.errors import CorpusError, ParameterError
 from adaptag.features.index import Encoded
 
@@ -347,7 +347,7 @@ class ConstrainedDecoder:
         self, encoded: Encoded, allowed: Mask | None, place: Place | None = None
     ) -> CorpusError:
         """The error that says for which sentence there are no labels, and why."""
-        elements = _elements(self._constraints)
+        elements = elements_of(self._constraints)
         for i in range(len(encoded.sentences) - 1):
             one, tokens = _select(encoded, [i])
             part = None if allowed is None else allowed[tokens]
@@ -359,7 +359,9 @@ class ConstrainedDecoder:
                 if not self._is_possible(fewer, one, part):
                     needed = fewer
             where = f"sentence {i + 1}" if place is None else place(i)
-            why = "; ".join(_described(*element) for element in needed) or "legal and allowed"
+            why = (
+                "; ".join(described_element(*element) for element in needed) or "legal and allowed"
+            )
             return CorpusError(
                 f"{where}, {len(tokens)} token{'s' * (len(tokens) != 1)}: "
                 f"no label sequence satisfies the constraints: {why}"
@@ -389,20 +391,3 @@ def _select(
     features, positions = items_of(encoded.positions, tokens)
     values = None if encoded.values is None else encoded.values[features]
     return Encoded(starts, positions, encoded.predicates[features], values), tokens
-
-
-def _elements(constraints: Constraints) -> list[tuple[str, Any]]:
-    """The single constraints, by the field that they belong to."""
-    return [
-        (field.name, value)
-        for field in fields(constraints)
-        for value in getattr(constraints, field.name)
-    ]
-
-
-def _described(name: str, value: Any) -> str:
-    if name == "fixed":
-        return f"token {value[0]} is {' or '.join(value[1]) or 'nothing'}"
-    if name in ("followed_by", "preceded_by"):
-        return f"{value[0]} {name} {' or '.join(map(str, value[1])) or 'nothing'}"
-    return f"{name} {value if isinstance(value, str) else ', '.join(map(str, value))}"

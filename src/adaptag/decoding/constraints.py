@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Name = str | None
 
-__all__ = ["EVERY", "Constraints", "constraints_of"]
+__all__ = ["EVERY", "Constraints", "constraints_of", "described_element", "elements_of"]
 
 EVERY = "*"
 
@@ -129,6 +129,24 @@ def constraints_of(value: Constraints | Mapping[str, Any] | None) -> Constraints
         return None
     found = value if isinstance(value, Constraints) else Constraints.from_dict(value)
     return found or None
+
+
+def elements_of(constraints: Constraints) -> list[tuple[str, Any]]:
+    """The single constraints, by the field that they belong to."""
+    return [
+        (field.name, value)
+        for field in fields(constraints)
+        for value in getattr(constraints, field.name)
+    ]
+
+
+def described_element(name: str, value: Any) -> str:
+    """A single constraint, for messages."""
+    if name == "fixed":
+        return f"token {value[0]} is {' or '.join(value[1]) or 'nothing'}"
+    if name in ("followed_by", "preceded_by"):
+        return f"{value[0]} {name} {' or '.join(map(str, value[1])) or 'nothing'}"
+    return f"{name} {value if isinstance(value, str) else ', '.join(map(str, value))}"
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
