@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
-from adaptag.corpus.docbin import is_docbin, read_docbin
 from adaptag.corpus.documents import Documents
 from adaptag.corpus.segmented import SegmentedCorpus
-from adaptag.corpus.spans import TaggedText
 from adaptag.corpus.tables import TAGS, is_table, sentences_and_labels
 from adaptag.errors import CorpusError, ParameterError, described
 from adaptag.storage.files import COMPRESSED, is_source, shown
@@ -152,6 +150,8 @@ def _read(
         return SegmentedCorpus.read(source)
     if task == CLASSIFICATION:
         return Documents.read(source, format)
+    from adaptag.corpus.docbin import is_docbin, read_docbin
+
     if is_docbin(source, format):
         return read_docbin(source, format)
     if name == ATTRIBUTES:
@@ -169,6 +169,8 @@ def is_text(item: Any) -> bool:
     """Whether an item is a text with spans, or a dictionary with tokens and tags."""
     if isinstance(item, Mapping):
         return "text" in item or "tokens" in item
+    from adaptag.corpus.spans import TaggedText
+
     return isinstance(item, TaggedText)
 
 
