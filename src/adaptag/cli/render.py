@@ -23,8 +23,8 @@ def render(
         argument(
             metavar="INPUT",
             help="Tagged texts (.gz, .xz; - for stdin): JSON lines of texts with spans, or of "
-            "tokens with tags, a column file with the label last, or an export of an annotation "
-            "tool.",
+            "tokens with tags, a column file with the label last, an export of an annotation "
+            "tool, or a DocBin of spaCy.",
         ),
     ],
     output: Annotated[
@@ -50,8 +50,8 @@ def render(
     format: Annotated[  # noqa: A002
         str,
         option(
-            help="columns, jsonl, json, doccano, label-studio, brat, or auto: as the ending of the "
-            "file says, or else its first line.",
+            help="columns, jsonl, json, doccano, label-studio, brat, docbin, or auto: as the "
+            "ending of the file says, or else its first line.",
             panel=PANEL,
         ),
     ] = "auto",

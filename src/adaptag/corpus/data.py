@@ -39,8 +39,14 @@ SEGMENTATION = "segmentation"
 CLASSIFICATION = "classification"
 COLUMNS = "columns"
 ATTRIBUTES = "attributes"
-ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".ann": "brat"}
-"""The formats of labelled texts that the ending of a file tells; a folder is one of BRAT."""
+ENDINGS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".ann": "brat",
+    ".spacy": "docbin",
+}
+"""The formats that the ending of a file tells; a folder is one of BRAT."""
 CORPORA: dict[str, tuple[type, ...]] = {
     TAGGING: (ColumnCorpus, AttributeCorpus),
     SEGMENTATION: (SegmentedCorpus,),
@@ -115,7 +121,7 @@ def corpus_of(
 
 
 def format_of(source: Source) -> str | None:
-    """The format of a file of labelled texts by its name; None where its name does not tell."""
+    """The format of a labelled file by its name; None where its name does not tell."""
     if not isinstance(source, (str, os.PathLike)):
         return None
     name, suffix = os.path.splitext(source)  # noqa: PTH122
@@ -152,7 +158,7 @@ def _read(
         return Documents.read(source, format)
     from adaptag.corpus.docbin import is_docbin, read_docbin
 
-    if is_docbin(source, format):
+    if is_docbin(format) or is_docbin(name):
         return read_docbin(source, format)
     if name == ATTRIBUTES:
         return AttributeCorpus.read(source)

@@ -136,17 +136,22 @@ def read_tagged_texts(
 
     Args:
         path: The file.
-        format: ``columns``: a column file, the token first and the label last; or a format of
-            labelled texts, such as ``jsonl``; ``auto``: what the ending of the file says, or else
-            what its first line looks like.
+        format: ``columns``: a column file, the token first and the label last; a format of
+            labelled texts, such as ``jsonl``; or ``docbin``. ``auto``: what the ending of the file
+            says, or else what its first line looks like.
         columns: The format of a column file.
     """
     from adaptag.corpus.annotation_files import READERS, read_records
     from adaptag.corpus.data import format_of
+    from adaptag.corpus.docbin import DOCBIN_FORMATS, is_docbin, read_docbin
 
-    if format not in (formats := (AUTO, COLUMNS, *READERS)):
+    if format not in (formats := (AUTO, COLUMNS, *READERS, *DOCBIN_FORMATS)):
         raise ParameterError(unknown("format", format, formats))
     name = format_of(path) if format == AUTO else format
+    if is_docbin(name):
+        corpus = read_docbin(path, name)
+        yield from column_texts(corpus, *corpus.number_labels())
+        return
     if name not in (None, COLUMNS):
         yield from _record_texts(list(read_records(path, name)), path)
         return
