@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from adaptag.annotation.labels import check_name, types_of
 from adaptag.annotation.records import ImportedText
 from adaptag.corpus import span_files
-from adaptag.corpus.columns import ColumnCorpus
+from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
 from adaptag.corpus.tagged_texts import join_tokens
 from adaptag.corpus.tokenizers import DEFAULT, Tokenizer, tokenizer_of
 from adaptag.errors import CorpusError, ParameterError, unknown
@@ -119,7 +119,7 @@ def _read_lines(text: str, name: str, tokenize: Tokenizer) -> Imported:  # noqa:
 
 def _read_columns(text: str, name: str, tokenize: Tokenizer) -> Imported:  # noqa: ARG001
     """The token in the first column, the label in the last of two or more."""
-    corpus = ColumnCorpus.from_bytes(text.encode(), name)
+    corpus = ColumnCorpus.from_bytes(text.encode(), name, ColumnFormat(skip_docstart=True))
     data, cells = corpus.text.tobytes(), corpus.cells.tolist()
     words = [data[row[0][0] : row[0][1]].decode() for row in cells]
     last = [data[row[-1][0] : row[-1][1]].decode() for row in cells]
