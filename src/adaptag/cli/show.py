@@ -72,21 +72,12 @@ def _tagged_texts(
 
 
 def _tagged_corpus(model: Model, corpus: ColumnCorpus, legal: str | None) -> Iterator[TaggedText]:
-    """The sentences with the chunks of the model, or with a span for each token."""
+    """The sentences with the chunks of the model, or with spans of single tokens."""
     from itertools import pairwise
 
     from adaptag.corpus.tagged_texts import first_column, token_text
+    from adaptag.decoding.texts import found_spans
 
-    bounds = list(pairwise(corpus.sentences.tolist()))
-    if model.scheme.chunked:
-        for (a, b), segments in zip(bounds, model.segments_corpus(corpus, legal), strict=True):
-            spans = [(s.first, s.last, s.type, s.probability) for s in segments]
-            yield token_text(first_column(corpus, a, b), spans)
-        return
-    ids = model.tag_corpus(corpus, legal).tolist()
-    table = model.marginals_corpus(corpus, legal)
-    for a, b in bounds:
-        yield token_text(
-            first_column(corpus, a, b),
-            [(t - a, t - a, model.labels[ids[t]], float(table[t, ids[t]])) for t in range(a, b)],
-        )
+    spans = found_spans(model, corpus, legal, probabilities=True, threads=None)
+    for (a, b), found in zip(pairwise(corpus.sentences.tolist()), spans, strict=True):
+        yield token_text(first_column(corpus, a, b), found)
