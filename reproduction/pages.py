@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from adaptag.experiments.charts import line_chart
 from adaptag.experiments.report import curves_of, lowest_score
-from adaptag.experiments.results import (
-    MISSING,
-    Table,
-    format_score,
-    format_seconds,
-    machine_line,
-)
+from adaptag.experiments.results import machine_line
+from adaptag.experiments.tables import MISSING, Table, format_score, format_seconds
 from reproduction.charts import side_by_side
 from reproduction.recipes.recipe import MAIN, QUICK_PASSES, Measurement, Published, Study
 

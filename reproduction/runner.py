@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from adaptag.errors import FileError
 from adaptag.experiments.candidates import check_candidates
 from adaptag.experiments.comparison import compare_candidates, machine
-from adaptag.experiments.results import Comparison, Table
+from adaptag.experiments.results import Comparison
 from adaptag.experiments.space import configurations, format_value, resolve
+from adaptag.experiments.tables import Table
 from adaptag.storage.files import replace_file, shown
 from adaptag.training.algorithms import algorithm as find_algorithm
 from reproduction.recipes.recipe import Measurement, Row, Study

@@ -5,13 +5,8 @@ from __future__ import annotations
 import statistics
 from typing import TYPE_CHECKING
 
-from adaptag.experiments.results import (
-    MISSING,
-    SIGNIFICANCE_LEVEL,
-    Table,
-    format_score,
-    format_seconds,
-)
+from adaptag.experiments.results import SIGNIFICANCE_LEVEL
+from adaptag.experiments.tables import MISSING, Table, format_score, format_seconds
 from reproduction.pages import (
     format_number,
     machine_text,

@@ -1,8 +1,9 @@
-"""What the tests of command lines share."""
+"""What tests share."""
 
 from __future__ import annotations
 
 import io
+import signal
 import sys
 from functools import partial
 from typing import NamedTuple
@@ -44,3 +45,12 @@ def command_line(monkeypatch, capfdbinary, tmp_path):
 def program(command_line):
     """Run ``adaptag``."""
     return partial(command_line, run)
+
+
+@pytest.fixture
+def _ctrl_c():
+    """Python's handler of Ctrl-C: tests may run where it is ignored, as in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    signal.signal(signal.SIGINT, before)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from adaptag.corpus.data import Corpus
     from adaptag.experiments.problem import Problem
-    from adaptag.experiments.results import Table
+    from adaptag.experiments.tables import Table
     from adaptag.features.template import Template
     from adaptag.settings import Value
 

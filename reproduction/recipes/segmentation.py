@@ -17,7 +17,7 @@ from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.segmented import SegmentedCorpus, tag_names
 from adaptag.dataset.encoded import Dataset
 from adaptag.evaluation.segmentation import evaluate_segmentation
-from adaptag.experiments.results import Table
+from adaptag.experiments.tables import Table
 from adaptag.experiments.tasks import Segmentation, tagging_problem
 from adaptag.features.extractors import MaximumMatching, add_columns
 from adaptag.features.settings import CharacterFeatures

@@ -12,7 +12,8 @@ from adaptag.dataset.matrix import matrix_examples
 from adaptag.experiments.candidates import check_candidates
 from adaptag.experiments.comparison import compare_candidates
 from adaptag.experiments.problem import Part, Problem
-from adaptag.experiments.results import Data, Table
+from adaptag.experiments.results import Data
+from adaptag.experiments.tables import Table
 from reproduction.recipes.recipe import (
     ALGORITHM_CHARTS,
     MOST_ITERATIONS,

@@ -106,6 +106,11 @@ def test_wrong_json_lines(data, message):
         read_texts(data, "a.jsonl")
 
 
+def test_lines_between_documents_are_no_sentences():
+    found = read_texts(b"-DOCSTART- O\n\nAda B-PER\n\n-DOCSTART- O\n\nRome B-LOC\n", "a.conll")
+    assert [text.text for text in found.texts] == ["Ada", "Rome"]
+
+
 def test_wrong_columns():
     with pytest.raises(CorpusError, match=r"a\.tsv:2"):
         read_texts(b"a\tO\nb\n", "a.tsv")

@@ -305,6 +305,7 @@ def test_callbacks_can_stop(cluster):
     assert model.weights.tobytes() == expected.tobytes()
 
 
+@pytest.mark.usefixtures("_ctrl_c")
 def test_ctrl_c_between_rounds_keeps_what_was_reached(cluster, trained):
     interrupt = Do(lambda: os.kill(os.getpid(), signal.SIGINT), after_round=5)
     model = train(DATA, cluster=cluster, callbacks=[interrupt], checkpoint="state", **CALL)
@@ -317,6 +318,7 @@ def test_ctrl_c_between_rounds_keeps_what_was_reached(cluster, trained):
     assert rest.to_bytes() == trained.to_bytes()
 
 
+@pytest.mark.usefixtures("_ctrl_c")
 def test_ctrl_c_in_the_first_pass_is_an_interrupt(cluster):
     interrupt = Do(lambda: os.kill(os.getpid(), signal.SIGINT), after_round=1)
     with pytest.raises(KeyboardInterrupt):

@@ -15,8 +15,9 @@ from adaptag.errors import FileError
 from adaptag.experiments.candidates import check_candidates
 from adaptag.experiments.comparison import compare_candidates
 from adaptag.experiments.problem import Part, Problem
-from adaptag.experiments.results import Significance, Table
+from adaptag.experiments.results import Significance
 from adaptag.experiments.significance import TTest
+from adaptag.experiments.tables import Table
 from adaptag.training.callbacks import Callback
 from adaptag.training.initial_rate import objective
 from reproduction import cli, runner

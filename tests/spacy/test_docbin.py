@@ -18,6 +18,7 @@ from spacy.tokens import Doc, DocBin, Span  # noqa: E402
 import adaptag  # noqa: E402
 from adaptag.corpus import spans as tagged  # noqa: E402
 from adaptag.corpus.docbin import DocBinFormat, corpus_of_docs  # noqa: E402
+from adaptag.corpus.tagged_texts import read_tagged_texts  # noqa: E402
 from adaptag.errors import CorpusError, ParameterError  # noqa: E402
 from adaptag.spacy import read_docbin, to_docbin  # noqa: E402
 from adaptag.spacy.docs import words_and_spaces  # noqa: E402
@@ -82,6 +83,17 @@ def test_sentences_white_space_and_missing_annotation():
 def test_an_entity_with_white_space_inside_is_one():
     read = corpus_of_docs([doc(["New", " ", "York"], ["B-LOC", "I-LOC", "I-LOC"])])
     assert labels_of(read) == [["B-LOC", "I-LOC"]]
+
+
+def test_files_are_drawn(tmp_path):
+    path = tmp_path / "x.spacy"
+    docs = [doc(["Ann", "in", "Rome"], ["B-PER", "O", "B-LOC"]), doc(["No"], [""])]
+    DocBin(docs=docs).to_disk(path)
+    first, second = read_tagged_texts(path)
+    assert [(span.text, span.label) for span in first] == [("Ann", "PER"), ("Rome", "LOC")]
+    assert (second.text, len(second)) == ("No", 0)
+    with pytest.raises(ParameterError, match="documents of spaCy; allowed: jsonl"):
+        adaptag.evaluate_file(path, predicted=path)
 
 
 def test_tags_and_spans():

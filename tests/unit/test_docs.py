@@ -32,6 +32,7 @@ PAGES = {  # and how many outputs they show, at least
     "docs/guide/estimators.md": 6,
     "docs/guide/evaluation.md": 1,
     "docs/guide/files.md": 0,
+    "docs/guide/foreign-models.md": 1,
     "docs/guide/label-schemes.md": 2,
     "docs/guide/pictures.md": 1,
     "docs/guide/labelling-effort.md": 1,

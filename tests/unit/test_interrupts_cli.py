@@ -18,14 +18,7 @@ COMMANDS = {
     "classify": ("classify", "train", "f"),
 }  # fmt: skip
 
-
-@pytest.fixture(autouse=True)
-def _python_handler():
-    """Tests may run where Ctrl-C is ignored, as in the background."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    signal.signal(signal.SIGINT, before)
+pytestmark = pytest.mark.usefixtures("_ctrl_c")
 
 
 def interrupt(*_, **__):

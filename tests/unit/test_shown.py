@@ -152,3 +152,19 @@ def test_importing_needs_no_tables():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_models_that_need_only_tokens_say_that_they_tag_text():
+    tokens = adaptag.train([["Rome", "is"]], [["B-LOC", "O"]], passes=1)
+    assert "model.tag_text(text)" in str(tokens)
+    columns = [[("Rome", "NN"), ("is", "VB")]]
+    template = "U1:%x[0,0]\nU2:%x[0,1]"
+    two = adaptag.train(columns, [["B-LOC", "O"]], template=template, passes=1)
+    assert "tag_text" not in str(two)
+    assert "model.tag(tokens), model.segments" in str(two)
+
+
+def test_scores_of_spans_say_nothing_of_tokens():
+    texts = [adaptag.TaggedText("in Rome", (adaptag.Span(3, 7, "LOC", "Rome"),))]
+    expected = "<Evaluation: F1 100.00, precision 100.00, recall 100.00>"
+    assert repr(adaptag.evaluate(texts, texts)) == expected

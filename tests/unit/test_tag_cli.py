@@ -90,6 +90,8 @@ def test_an_interrupt_leaves_the_output_file(tmp_path, model):
         cwd=tmp_path,
         stdin=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # In the background, Ctrl-C is ignored.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     process.stdin.write(SENTENCES[0].encode() * 5000)  # more than a pipe holds: it is being read
     process.stdin.flush()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import unicodedata
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 from adaptag.annotation.labels import check_name, types_of
 from adaptag.annotation.records import ImportedText
 from adaptag.corpus import span_files
-from adaptag.corpus.columns import ColumnCorpus
+from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
+from adaptag.corpus.tagged_texts import join_tokens
 from adaptag.corpus.tokenizers import DEFAULT, Tokenizer, tokenizer_of
 from adaptag.errors import CorpusError, ParameterError, unknown
 
@@ -119,7 +119,7 @@ def _read_lines(text: str, name: str, tokenize: Tokenizer) -> Imported:  # noqa:
 
 def _read_columns(text: str, name: str, tokenize: Tokenizer) -> Imported:  # noqa: ARG001
     """The token in the first column, the label in the last of two or more."""
-    corpus = ColumnCorpus.from_bytes(text.encode(), name)
+    corpus = ColumnCorpus.from_bytes(text.encode(), name, ColumnFormat(skip_docstart=True))
     data, cells = corpus.text.tobytes(), corpus.cells.tolist()
     words = [data[row[0][0] : row[0][1]].decode() for row in cells]
     last = [data[row[-1][0] : row[-1][1]].decode() for row in cells]
@@ -135,25 +135,9 @@ def _read_columns(text: str, name: str, tokenize: Tokenizer) -> Imported:  # noq
             check_name(label, kind)
     texts = []
     for (a, b), given in zip(bounds, labels, strict=True):
-        joined, tokens = _join(words[a:b])
+        joined, tokens = join_tokens(words[a:b])
         texts.append(ImportedText(joined, [tokens], [None if given is None else list(given)]))
     return Imported(texts, names, kind)
-
-
-def _join(words: Sequence[str]) -> tuple[str, list[tuple[int, int]]]:
-    """A text of tokens, with blanks between them but not between Chinese characters."""
-    text, tokens = "", []
-    for word in words:
-        if text and not (_is_wide(text[-1]) and _is_wide(word[0])):
-            text += " "
-        tokens.append((len(text), len(text) + len(word)))
-        text += word
-    return text, tokens
-
-
-def _is_wide(character: str) -> bool:
-    """Whether a character is of a script that is written without blanks."""
-    return unicodedata.east_asian_width(character) in "WF" and not "가" <= character <= "힣"
 
 
 def _read_spans(text: str, name: str, tokenize: Tokenizer) -> Imported:
@@ -189,7 +173,7 @@ def _texts_of(
         return [ImportedText(span_files.packable(value["text"]), sentences, none)][: len(sentences)]
     record = span_files.record_of(value, name, line)
     if isinstance(record, span_files.LabelledTokens):
-        joined, tokens = _join(record.tokens)
+        joined, tokens = join_tokens(record.tokens)
         return [ImportedText(joined, [tokens], [record.labels])] if tokens else []
     sentences = tokenize(record.text)
     labels = list(span_files.token_labels(record, sentences, misfits))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,7 +14,6 @@ if TYPE_CHECKING:
 
 __all__ = ["annotate"]
 
-SWITCH = 0.0005  # seconds until training lets another thread go on: a person waits for that one
 EXPORTS = "columns, jsonl, label-studio, docbin (of spaCy) or model"
 
 
@@ -125,7 +123,6 @@ def _serve(
     from adaptag.annotation.app import LIMITS, annotation_app
     from adaptag.annotation.session import Session
 
-    sys.setswitchinterval(SWITCH)
     session = Session(store)
     if strategy is not None:
         session.set_strategy(strategy)

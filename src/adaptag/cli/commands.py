@@ -24,6 +24,7 @@ COMMANDS = {
     ("serve",): "serve.serve",
     ("calibrate",): "calibrate.calibrate",
     ("compact",): "compact.compact",
+    ("convert",): "convert.convert",
     ("encode",): "encode.encode",
     ("clusters",): "clusters.clusters",
     ("convert-labels",): "convert_labels.convert_labels",

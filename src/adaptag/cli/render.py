@@ -9,6 +9,7 @@ from typing import Annotated
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import PANEL, CommentOption, DocstartOption, SeparatorOption
 from adaptag.cli.output import output_stream, say
+from adaptag.rendering import THRESHOLD
 
 __all__ = ["render"]
 
@@ -21,8 +22,9 @@ def render(
         Path,
         argument(
             metavar="INPUT",
-            help="Tagged texts (.gz, .xz; - for stdin): JSON lines of text and spans, or a column "
-            "file with the label last.",
+            help="Tagged texts (.gz, .xz; - for stdin): JSON lines of texts with spans, or of "
+            "tokens with tags, a column file with the label last, an export of an annotation "
+            "tool, or a DocBin of spaCy.",
         ),
     ],
     output: Annotated[
@@ -41,12 +43,17 @@ def render(
     threshold: Annotated[
         float,
         option(min=0, max=1, help="Below this probability, spans are drawn as uncertain."),
-    ] = 0.5,
+    ] = THRESHOLD,
     probabilities: Annotated[
         bool, option("--probabilities", help="Show probabilities beside labels, too.")
     ] = False,
     format: Annotated[  # noqa: A002
-        str, option(help="jsonl, columns, or auto: what the first line looks like.", panel=PANEL)
+        str,
+        option(
+            help="columns, jsonl, json, doccano, label-studio, brat, docbin, or auto: as the "
+            "ending of the file says, or else its first line.",
+            panel=PANEL,
+        ),
     ] = "auto",
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",

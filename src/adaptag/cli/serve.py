@@ -9,8 +9,6 @@ from adaptag.cli.options import ThreadsOption
 
 __all__ = ["serve"]
 
-SWITCH_SECONDS = 0.0005  # how long a large request may keep the GIL from small ones
-
 
 def serve(
     models: Annotated[
@@ -49,8 +47,6 @@ def serve(
     A model file that is replaced is loaded again. Ctrl-C finishes what is being answered, then
     stops.
     """
-    import sys
-
     from adaptag.cli.output import say
     from adaptag.parallel import threads_for
     from adaptag.web.running import Address, require_server, run
@@ -68,7 +64,6 @@ def serve(
     service = Service(served, ServiceLimits(max_batch, threads=threads), paths=PATHS)
     for each in served:
         say(f"{each.name}: {each.kind}, loaded from {each.path} in {each.seconds:.2f} s")
-    sys.setswitchinterval(SWITCH_SECONDS)
     code = run(
         make_app(service, token=address.token is not None),
         address,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from adaptag.errors import ParameterError
 
@@ -73,22 +73,14 @@ def _tagged_texts(
 
 
 def _tagged_corpus(model: Model, corpus: ColumnCorpus, options: TagOptions) -> Iterator[TaggedText]:
-    """The sentences with the chunks of the model, or with a span for each token."""
+    """The sentences with the chunks of the model, or with spans of single tokens."""
     from itertools import pairwise
 
     from adaptag.corpus.tagged_texts import first_column, token_text
+    from adaptag.decoding.texts import found_spans
 
-    how: dict[str, Any] = {"legal": options.legal, "constraints": options.constraints}
-    bounds = list(pairwise(corpus.sentences.tolist()))
-    if model.scheme.chunked:
-        for (a, b), segments in zip(bounds, model.segments_corpus(corpus, **how), strict=True):
-            spans = [(s.first, s.last, s.type, s.probability) for s in segments]
-            yield token_text(first_column(corpus, a, b), spans)
-        return
-    ids = model.tag_corpus(corpus, **how).tolist()
-    table = model.marginals_corpus(corpus, **how)
-    for a, b in bounds:
-        yield token_text(
-            first_column(corpus, a, b),
-            [(t - a, t - a, model.labels[ids[t]], float(table[t, ids[t]])) for t in range(a, b)],
-        )
+    spans = found_spans(
+        model, corpus, options.legal, options.constraints, probabilities=True, threads=None
+    )
+    for (a, b), found in zip(pairwise(corpus.sentences.tolist()), spans, strict=True):
+        yield token_text(first_column(corpus, a, b), found)

@@ -30,6 +30,8 @@ BRAT_SPANS = ".ann"
 
 def read_records(source: Source, name: str) -> Iterator[Record]:
     """Read the labelled texts of a file in a format of ``READERS``."""
+    if name in DOCBIN_FORMATS:
+        raise ParameterError(f"{shown(source)}: documents of spaCy; allowed: {', '.join(READERS)}")
     if name not in READERS:
         formats = ("columns", "attributes", *READERS, *DOCBIN_FORMATS)
         raise ParameterError(unknown("format", name, formats))

@@ -12,10 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
-from adaptag.corpus.docbin import is_docbin, read_docbin
 from adaptag.corpus.documents import Documents
 from adaptag.corpus.segmented import SegmentedCorpus
-from adaptag.corpus.spans import TaggedText
 from adaptag.corpus.tables import TAGS, is_table, sentences_and_labels
 from adaptag.errors import CorpusError, ParameterError, described
 from adaptag.storage.files import COMPRESSED, is_source, shown
@@ -41,8 +39,14 @@ SEGMENTATION = "segmentation"
 CLASSIFICATION = "classification"
 COLUMNS = "columns"
 ATTRIBUTES = "attributes"
-ENDINGS = {".jsonl": "jsonl", ".ndjson": "jsonl", ".json": "json", ".ann": "brat"}
-"""The formats of labelled texts that the ending of a file tells; a folder is one of BRAT."""
+ENDINGS = {
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "json",
+    ".ann": "brat",
+    ".spacy": "docbin",
+}
+"""The formats that the ending of a file tells; a folder is one of BRAT."""
 CORPORA: dict[str, tuple[type, ...]] = {
     TAGGING: (ColumnCorpus, AttributeCorpus),
     SEGMENTATION: (SegmentedCorpus,),
@@ -117,7 +121,7 @@ def corpus_of(
 
 
 def format_of(source: Source) -> str | None:
-    """The format of a file of labelled texts by its name; None where its name does not tell."""
+    """The format of a labelled file by its name; None where its name does not tell."""
     if not isinstance(source, (str, os.PathLike)):
         return None
     name, suffix = os.path.splitext(source)  # noqa: PTH122
@@ -152,7 +156,9 @@ def _read(
         return SegmentedCorpus.read(source)
     if task == CLASSIFICATION:
         return Documents.read(source, format)
-    if is_docbin(source, format):
+    from adaptag.corpus.docbin import is_docbin, read_docbin
+
+    if is_docbin(format) or is_docbin(name):
         return read_docbin(source, format)
     if name == ATTRIBUTES:
         return AttributeCorpus.read(source)
@@ -169,6 +175,8 @@ def is_text(item: Any) -> bool:
     """Whether an item is a text with spans, or a dictionary with tokens and tags."""
     if isinstance(item, Mapping):
         return "text" in item or "tokens" in item
+    from adaptag.corpus.spans import TaggedText
+
     return isinstance(item, TaggedText)
 
 

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import itertools
-import os
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
+from adaptag.corpus.columns import ColumnCorpus
 from adaptag.errors import AdaptagError, CorpusError, ParameterError, unknown
 from adaptag.storage.files import read_bytes, shown
 
@@ -32,7 +30,6 @@ __all__ = [
     "sentences_of",
 ]
 
-ENDING = ".spacy"
 ANNOTATIONS = ("ents", "tags", "spans")
 DOCBIN_FORMATS = ("docbin", *(f"docbin-{name}" for name in ANNOTATIONS))
 SPANS_KEY = "sc"  # the group of spans that spaCy uses unless told otherwise
@@ -89,12 +86,9 @@ def check_columns(columns: Sequence[str]) -> None:
             )
 
 
-def is_docbin(source: Source, format: Any) -> bool:  # noqa: A002
-    """Whether a file holds documents of spaCy: the format says so, or else its ending."""
-    if isinstance(format, DocBinFormat) or format in DOCBIN_FORMATS:
-        return True
-    by_ending = isinstance(source, (str, os.PathLike)) and Path(source).suffix == ENDING
-    return by_ending and (format is None or isinstance(format, ColumnFormat))
+def is_docbin(format: Any) -> bool:  # noqa: A002
+    """Whether a format is that of documents of spaCy."""
+    return isinstance(format, DocBinFormat) or format in DOCBIN_FORMATS
 
 
 def read_docbin(source: Source, format: Any = None) -> ColumnCorpus:  # noqa: A002

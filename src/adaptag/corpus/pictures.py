@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from adaptag.corpus.spans import TaggedText
+from adaptag.rendering import THRESHOLD
 from adaptag.rendering.html import html_page
-from adaptag.rendering.texts import THRESHOLD
 from adaptag.storage.files import replace_file
 
 if TYPE_CHECKING:

@@ -59,16 +59,21 @@ class LabelledText:
         text: The text.
         spans: The start, end and label of each span.
         line: The line of the file, or the number of the text in Python data.
+        probabilities: The probability of each span, None where it is not known.
     """
 
     text: str
     spans: tuple[Triple, ...]
     line: int = 0
+    probabilities: tuple[float | None, ...] = ()
 
     def tagged(self) -> TaggedText:
         """The text with those of its spans whose label is known."""
+        chances = self.probabilities or [None] * len(self.spans)
         spans = (
-            Span(a, b, label, self.text[a:b]) for a, b, label in self.spans if label is not None
+            Span(a, b, label, self.text[a:b], p)
+            for (a, b, label), p in zip(self.spans, chances, strict=True)
+            if label is not None
         )
         return TaggedText(self.text, tuple(spans))
 
@@ -218,7 +223,7 @@ def record_of(value: Any, name: str, line: int) -> Record:
                 "[start, end, label]"
             )
         triples = [_triple(span, key, place) for span in value[key]]
-        return checked_text(value["text"], triples, name, line)
+        return checked_text(value["text"], triples, name, line, _chances(value, key, place))
     if "tokens" in value:
         return _tokens(value, place, line)
     raise CorpusError(f"{place}: the keys {', '.join(map(repr, value))}; allowed: {ALLOWED}")
@@ -263,8 +268,32 @@ def _triple(span: Any, key: str, place: str) -> tuple[Any, Any, Any]:
     )
 
 
+def _chances(value: Mapping[str, Any], key: str, place: str) -> list[float | None]:
+    """The probability of each span, from a list beside the spans or from the spans themselves."""
+    spans, chances = value[key], value.get("probabilities")
+    if chances is None:
+        chances = [span.get("probability") if isinstance(span, Mapping) else None for span in spans]
+    if not isinstance(chances, Sequence) or len(chances) != len(spans):
+        raise CorpusError(
+            f"{place}: 'probabilities' is {described(chances)}; allowed: a list of {len(spans)} "
+            "numbers, one for each span"
+        )
+    for chance in chances:
+        is_number = isinstance(chance, (int, float)) and not isinstance(chance, bool)
+        if chance is not None and not (is_number and 0 <= chance <= 1):
+            raise CorpusError(f"{place}: a probability is {described(chance)}; allowed: 0 to 1")
+    return [
+        span.probability if isinstance(span, Span) else chance
+        for span, chance in zip(spans, chances, strict=True)
+    ]
+
+
 def checked_text(
-    text: Any, spans: Iterable[tuple[Any, Any, Any]], name: str, line: int
+    text: Any,
+    spans: Iterable[tuple[Any, Any, Any]],
+    name: str,
+    line: int,
+    probabilities: Iterable[float | None] = (),
 ) -> LabelledText:
     """Check the spans of a text, trim their blanks and sort them.
 
@@ -273,9 +302,9 @@ def checked_text(
     place = _place(name, line)
     if not isinstance(text, str):
         raise CorpusError(f"{place}: the text is {described(text)}; allowed: a string")
-    known: list[tuple[int, int, str]] = []
+    chances: dict[tuple[int, int, str], float | None] = {}  # of the spans whose label is known
     unknown: list[tuple[int, int]] = []
-    for start, end, label in spans:
+    for (start, end, label), chance in itertools.zip_longest(spans, probabilities):
         if not (_is_number(start) and _is_number(end)):
             raise CorpusError(
                 f"{place}: a span from {described(start)} to {described(end)}; allowed: whole "
@@ -294,15 +323,17 @@ def checked_text(
             continue
         if not isinstance(label, str):
             raise CorpusError(f"{place}: a label is {described(label)}; allowed: a string")
-        known.append((begin, stop, label))
-    known = sorted(dict.fromkeys(known))
+        chances[begin, stop, label] = chance
+    known = sorted(chances)
     for left, right in itertools.pairwise(known):
         if right[0] < left[1]:
             raise CorpusError(
                 f"{place}: the spans {list(left)} and {list(right)} overlap; allowed: spans that "
                 "do not"
             )
-    return LabelledText(text, _merged(known, unknown), line)
+    merged = _merged(known, unknown)
+    kept = (None if label is None else chances[a, b, label] for a, b, label in merged)
+    return LabelledText(text, merged, line, tuple(kept))
 
 
 def _merged(

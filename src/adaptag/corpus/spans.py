@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 from adaptag.errors import ParameterError, unknown
-from adaptag.rendering.texts import THRESHOLD
+from adaptag.rendering import THRESHOLD
 
 __all__ = ["Span", "TaggedText"]
 

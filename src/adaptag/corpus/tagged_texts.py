@@ -1,44 +1,50 @@
-"""Texts with labelled spans, read from tagged files: JSON lines, or columns with the label last."""
+"""Tokens with labels as texts with labelled spans; and tagged files of any format as such texts."""
 
 from __future__ import annotations
 
+import io
 import itertools
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import numpy as np
 
 from adaptag.corpus.chunks import ChunkScheme
 from adaptag.corpus.columns import ColumnCorpus, no_sentence
+from adaptag.corpus.span_files import OUTSIDE, LabelledTokens
 from adaptag.corpus.spans import Span, TaggedText
-from adaptag.errors import CorpusError, ParameterError, described, unknown
+from adaptag.errors import ParameterError, unknown
 from adaptag.settings import AUTO
 from adaptag.storage.files import read_bytes, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from adaptag.corpus.columns import ColumnFormat
+    from adaptag.corpus.span_files import Record
     from adaptag.storage.files import Source
 
 __all__ = [
-    "FORMATS",
+    "TokenSpan",
     "column_texts",
     "first_column",
     "join_tokens",
     "read_tagged_texts",
+    "token_spans",
     "token_text",
 ]
 
 COLUMNS, JSON_LINES = "columns", "jsonl"
-FORMATS = (AUTO, COLUMNS, JSON_LINES)
-OUTSIDE = "O"
 # Characters of scripts that are written without spaces: Chinese, Japanese, and their punctuation.
 UNSPACED = re.compile(
     "[\u2e80-\u312f\u31a0-\u9fff\uf900-\ufaff\ufe30-\ufe4f\uff00-\uffef\U00020000-\U0003ffff]"
 )
+
+TokenSpan = tuple[int, int, str, float | None]
+"""The first and the last token of a span, its label, and its probability if it is known."""
 
 
 def join_tokens(tokens: Iterable[str]) -> tuple[str, list[tuple[int, int]]]:
@@ -73,15 +79,8 @@ def first_column(corpus: ColumnCorpus, start: int, end: int) -> list[str]:
     return [corpus.text[a:b].tobytes().decode("utf-8", "replace") for a, b in cells]
 
 
-def token_text(
-    tokens: Sequence[str], spans: Iterable[tuple[int, int, str, float | None]]
-) -> TaggedText:
-    """Make a text of tokens.
-
-    Args:
-        tokens: The tokens.
-        spans: The first and the last token of each span, its label, and its probability if known.
-    """
+def token_text(tokens: Sequence[str], spans: Iterable[TokenSpan]) -> TaggedText:
+    """Make a text of tokens and their spans."""
     text, places = join_tokens(tokens)
     made = []
     for first, last, label, probability in spans:
@@ -90,25 +89,42 @@ def token_text(
     return TaggedText(text, tuple(made), tuple(places))
 
 
-def column_texts(
-    corpus: ColumnCorpus, ids: NDArray[np.int32], names: Sequence[str]
-) -> Iterator[TaggedText]:
-    """Make texts of the first column and of the labels, by number: a span for each chunk.
+def token_spans(
+    scheme: ChunkScheme, ids: NDArray[np.int32], offsets: NDArray[np.int64]
+) -> Iterator[list[TokenSpan]]:
+    """The spans of each sentence: a span for each chunk.
 
-    Where the labels mark no chunks, each token is a span, but for those with the label ``O``.
+    Where the labels mark no chunks, each token is a span, except those with the label ``O``.
+
+    Args:
+        scheme: The labels.
+        ids: The label of each token, by number; negative where it is not known.
+        offsets: ``[N+1]``, where each sentence starts, then the number of tokens.
     """
-    scheme = ChunkScheme(names)
-    rows = iter(scheme.spans(ids, corpus.sentences).tolist() if scheme.chunked else ())
+    bounds = itertools.pairwise(offsets.tolist())
+    if not scheme.chunked:
+        names = [scheme.labels[y] if y >= 0 else OUTSIDE for y in ids.tolist()]
+        for a, b in bounds:
+            yield [(t, t, name, None) for t, name in enumerate(names[a:b]) if name != OUTSIDE]
+        return
+    # A label that is not known is in no chunk: it counts as what is outside of a sentence.
+    rows = iter(scheme.spans(np.where(ids < 0, len(scheme.labels), ids), offsets).tolist())
     row = next(rows, None)
-    for a, b in itertools.pairwise(corpus.sentences.tolist()):
-        spans: list[tuple[int, int, str, float | None]] = []
-        if not scheme.chunked:
-            labels = [names[y] for y in ids[a:b].tolist()]
-            spans = [(t, t, label, None) for t, label in enumerate(labels) if label != OUTSIDE]
+    for a, b in bounds:
+        spans: list[TokenSpan] = []
         while row is not None and row[0] < b:
             spans.append((row[0] - a, row[1] - 1 - a, scheme.types[row[2]], None))
             row = next(rows, None)
-        yield token_text(first_column(corpus, a, b), spans)
+        yield spans
+
+
+def column_texts(
+    corpus: ColumnCorpus, ids: NDArray[np.int32], names: Sequence[str]
+) -> Iterator[TaggedText]:
+    """Make texts of the first column and of the labels, by number; see ``token_spans``."""
+    spans = token_spans(ChunkScheme(names), ids, corpus.sentences)
+    for (a, b), found in zip(itertools.pairwise(corpus.sentences.tolist()), spans, strict=True):
+        yield token_text(first_column(corpus, a, b), found)
 
 
 def read_tagged_texts(
@@ -120,16 +136,30 @@ def read_tagged_texts(
 
     Args:
         path: The file.
-        format: ``jsonl``: an object ``{"text": …, "spans": [[start, end, label], …]}`` on each
-            line, optionally with ``probabilities``; ``columns``: a column file, the token first and
-            the label last; ``auto``: what the first line looks like.
+        format: ``columns``: a column file, the token first and the label last; a format of
+            labelled texts, such as ``jsonl``; or ``docbin``. ``auto``: what the ending of the file
+            says, or else what its first line looks like.
         columns: The format of a column file.
     """
-    if format not in FORMATS:
-        raise ParameterError(unknown("format", format, FORMATS))
+    from adaptag.corpus.annotation_files import READERS, read_records
+    from adaptag.corpus.data import format_of
+    from adaptag.corpus.docbin import DOCBIN_FORMATS, is_docbin, read_docbin
+
+    if format not in (formats := (AUTO, COLUMNS, *READERS, *DOCBIN_FORMATS)):
+        raise ParameterError(unknown("format", format, formats))
+    name = format_of(path) if format == AUTO else format
+    if is_docbin(name):
+        corpus = read_docbin(path, name)
+        yield from column_texts(corpus, *corpus.number_labels())
+        return
+    if name not in (None, COLUMNS):
+        yield from _record_texts(list(read_records(path, name)), path)
+        return
     data = read_bytes(path)
-    if format == JSON_LINES or (format == AUTO and _is_json(data)):
-        yield from _json_texts(data, shown(path))
+    if name is None and _is_json(data):
+        file = io.BytesIO(data)
+        file.name = shown(path)
+        yield from _record_texts(list(read_records(file, JSON_LINES)), path)
         return
     corpus = ColumnCorpus.from_bytes(data, shown(path), columns)
     if len(corpus) == 0:
@@ -146,66 +176,18 @@ def _is_json(data: bytes) -> bool:
         return line.startswith((b'{"', b'{ "'))
 
 
-def _json_texts(data: bytes, name: str) -> Iterator[TaggedText]:
-    found = False
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if not line.strip():
-            continue
-        found = True
-        where = f"{name}:{number}"
-        try:
-            content = json.loads(line.removeprefix(b"\xef\xbb\xbf"))
-        except (ValueError, RecursionError) as error:
-            raise CorpusError(f"{where}: not JSON: {error}") from None
-        try:
-            yield _text_of(content)
-        except CorpusError as error:
-            raise CorpusError(f"{where}: {error}") from None
-    if not found:
-        raise CorpusError(f"{name}:1: no text found; the file is empty")
-
-
-def _text_of(content: Any) -> TaggedText:
-    """The text and spans of an object of JSON."""
-    if not isinstance(content, dict) or not isinstance(content.get("text"), str):
-        raise CorpusError(
-            f'{described(content)}; expected {{"text": …, "spans": [[start, end, label], …]}}'
-        )
-    text, listed = content["text"], content.get("spans", [])
-    if not isinstance(listed, list):
-        raise CorpusError(f"spans are {described(listed)}; expected a list")
-    probabilities = content.get("probabilities") or [None] * len(listed)
-    if not isinstance(probabilities, list) or len(probabilities) != len(listed):
-        raise CorpusError(f"probabilities do not fit the {len(listed)} spans")
-    spans = sorted(map(_span_of, itertools.repeat(text), listed, probabilities), key=_place)
-    for before, span in itertools.pairwise(spans):
-        if span.start < before.end:
-            raise CorpusError(
-                f"spans {before.start} to {before.end} and {span.start} to {span.end} overlap"
-            )
-    return TaggedText(text, tuple(spans))
-
-
-def _place(span: Span) -> tuple[int, int]:
-    return span.start, span.end
-
-
-def _span_of(text: str, item: Any, probability: Any) -> Span:
-    if isinstance(item, dict):
-        probability = item.get("probability", probability)
-        item = [item.get(key) for key in ("start", "end", "label")]
-    if not (
-        isinstance(item, list)
-        and len(item) == 3
-        and all(type(offset) is int for offset in item[:2])
-        and isinstance(item[2], str)
-    ):
-        raise CorpusError(f"a span is {described(item)}; expected [start, end, label]")
-    start, end, label = item
-    if not 0 <= start < end <= len(text):
-        raise CorpusError(f"span {start} to {end} of a text of {len(text)} characters")
-    if probability is not None and not (
-        isinstance(probability, (int, float)) and 0 <= probability <= 1
-    ):
-        raise CorpusError(f"a probability is {described(probability)}; allowed: 0 to 1")
-    return Span(start, end, label, text[start:end], probability)
+def _record_texts(records: Sequence[Record], path: Source) -> Iterator[TaggedText]:
+    """The texts of records; the tags of all that are cut into tokens are one label set."""
+    if not records:
+        raise no_sentence(path)
+    cut = [record for record in records if isinstance(record, LabelledTokens)]
+    labels = [label for record in cut for label in record.labels]
+    numbers = {name: n for n, name in enumerate(dict.fromkeys(filter(None, labels)))}
+    ids = np.array([-1 if label is None else numbers[label] for label in labels], np.int32)
+    offsets = np.cumsum([0, *(len(record.tokens) for record in cut)])
+    spans = token_spans(ChunkScheme(list(numbers)), ids, offsets)
+    for record in records:
+        if isinstance(record, LabelledTokens):
+            yield token_text(record.tokens, next(spans))
+        else:
+            yield record.tagged()

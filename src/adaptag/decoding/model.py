@@ -20,6 +20,7 @@ from adaptag.decoding.scorer import TagScorer
 from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.evaluation import METRICS, Evaluation
 from adaptag.evaluation.calibration import BINS
+from adaptag.foreign.files import read_foreign
 from adaptag.model.compact import choose_threshold, compact_index
 from adaptag.model.linear_chain import NO_WEIGHTS
 from adaptag.parallel import threads_for
@@ -27,12 +28,15 @@ from adaptag.parallel import threads_for
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
 
+    from typing_extensions import Self
+
     from adaptag._native import core
     from adaptag.corpus.data import Corpus
     from adaptag.corpus.spans import TaggedText
     from adaptag.decoding.decoder import Declared
     from adaptag.evaluation.calibration import Calibration
     from adaptag.features.index import Encoded
+    from adaptag.storage.files import PathLike
 
     Token = str | Sequence[str]
 
@@ -58,6 +62,22 @@ class Model(ChainDecoder):
     """
 
     kind: ClassVar[str] = "model"
+
+    @classmethod
+    def load(cls, path: PathLike, *, verify: bool = False, copy: bool = False) -> Self:
+        """Load a model: of adaptag, mapped into memory, or of a program whose files are read.
+
+        Args:
+            path: The file. Its first bytes say what it is; see ``adaptag.foreign``.
+            verify: Whether to check the checksum of the arrays even in a file larger than 64 MiB.
+            copy: Whether to read the file into memory instead, so that it may be overwritten while
+                it is in use.
+        """
+        chain = read_foreign(path)
+        if chain is None:
+            return super().load(path, verify=verify, copy=copy)
+        parts = chain.labels, chain.index, chain.weights, chain.provenance
+        return cls(*parts, configuration=chain.configuration)
 
     @raises_corpus_errors
     def tag(

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from functools import partial
-from itertools import chain, pairwise
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.columns import ColumnCorpus
-from adaptag.corpus.span_files import OUTSIDE, packable
+from adaptag.corpus.span_files import packable
 from adaptag.corpus.spans import Span, TaggedText
+from adaptag.corpus.tagged_texts import token_spans
 from adaptag.corpus.tokenizers import tokenizer_of
 from adaptag.errors import CorpusError, ParameterError, described
 from adaptag.parallel import ordered_map, threads_for
@@ -16,13 +17,12 @@ from adaptag.parallel import ordered_map, threads_for
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from adaptag.corpus.tagged_texts import TokenSpan
     from adaptag.corpus.tokenizers import Place, Tokenizer
     from adaptag.decoding.decoder import Declared
     from adaptag.decoding.model import Model
 
-    Found = tuple[int, int, str, float | None]  # first token, last token, label, probability
-
-__all__ = ["check_takes_text", "tag_texts"]
+__all__ = ["check_takes_text", "found_spans", "tag_texts"]
 
 PART = 256  # texts that are tagged at a time
 
@@ -85,8 +85,8 @@ def _tag_part(
         for text, cut_text in zip(strings, cut, strict=True)
         for places in cut_text
     ]
-    find = _chunks if model.scheme.chunked else _single_tokens
-    spans = find(model, ColumnCorpus.from_sentences(sentences), legal, probabilities, constraints)
+    corpus = ColumnCorpus.from_sentences(sentences)
+    spans = found_spans(model, corpus, legal, constraints, probabilities=probabilities)
     return [
         TaggedText(
             text,
@@ -97,53 +97,32 @@ def _tag_part(
     ]
 
 
-def _spans(text: str, places: list[Place], found: list[Found]) -> Iterator[Span]:
+def _spans(text: str, places: list[Place], found: list[TokenSpan]) -> Iterator[Span]:
     for first, last, label, probability in found:
         start, end = places[first][0], places[last][1]
         yield Span(start, end, label, text[start:end], probability)
 
 
-def _chunks(
+def found_spans(
     model: Model,
     corpus: ColumnCorpus,
     legal: str | None,
+    constraints: Declared = None,
+    *,
     probabilities: bool,
-    constraints: Declared,
-) -> Iterator[list[Found]]:
-    """The chunks of each sentence."""
-    if probabilities:
-        for segments in model.segments_corpus(corpus, legal, 1, constraints):
+    threads: int | None = 1,
+) -> Iterator[list[TokenSpan]]:
+    """The spans of each sentence by its best labels: chunks, or tokens where labels mark none."""
+    if probabilities and model.scheme.chunked:
+        for segments in model.segments_corpus(corpus, legal, threads, constraints):
             yield [(s.first, s.last, s.type, s.probability) for s in segments]
         return
-    ids = model.tag_corpus(corpus, legal, 1, constraints)
-    found: list[list[Found]] = [[] for _ in range(len(corpus))]
-    starts = corpus.sentences
-    rows = model.scheme.spans(ids, starts)
-    numbers = starts.searchsorted(rows[:, 0], side="right") - 1
-    for n, begin, (first, end, kind) in zip(
-        numbers.tolist(), starts[numbers].tolist(), rows.tolist(), strict=True
-    ):
-        found[n].append((first - begin, end - 1 - begin, model.scheme.types[kind], None))
-    yield from found
-
-
-def _single_tokens(
-    model: Model,
-    corpus: ColumnCorpus,
-    legal: str | None,
-    probabilities: bool,
-    constraints: Declared,
-) -> Iterator[list[Found]]:
-    """Each token with its label, where labels mark no chunks; those with the label O are none."""
-    ids = model.tag_corpus(corpus, legal, 1, constraints)
-    chances: list[float | None] = [None] * len(ids)
-    if probabilities:
-        table = model.marginals_corpus(corpus, legal, 1, constraints)
-        chances = table[range(len(ids)), ids].tolist()
-    names = [model.labels[y] for y in ids.tolist()]
-    for begin, end in pairwise(corpus.sentences.tolist()):
-        yield [
-            (t - begin, t - begin, names[t], chances[t])
-            for t in range(begin, end)
-            if names[t] != OUTSIDE
-        ]
+    ids = model.tag_corpus(corpus, legal, threads, constraints)
+    spans = token_spans(model.scheme, ids, corpus.sentences)
+    if not probabilities:
+        yield from spans
+        return
+    table = model.marginals_corpus(corpus, legal, threads, constraints)
+    chances = table[range(len(ids)), ids].tolist()
+    for begin, found in zip(corpus.sentences[:-1].tolist(), spans, strict=True):
+        yield [(t, t, label, chances[begin + t]) for t, _, label, _ in found]

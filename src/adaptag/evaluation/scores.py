@@ -103,7 +103,7 @@ class Evaluation(Shown):
         if self.chunks is None:
             return f"<Evaluation: {accuracy}>"
         rates = f"F1 {self.f1:.2f}, precision {self.precision:.2f}, recall {self.recall:.2f}"
-        return f"<Evaluation: {rates}; {accuracy}>"
+        return f"<Evaluation: {rates}{f'; {accuracy}' if self.tokens else ''}>"
 
     def _shown(self) -> list[Any]:
         from adaptag.evaluation.table import table

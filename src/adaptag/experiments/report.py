@@ -16,7 +16,8 @@ from adaptag.experiments.significance import BLOCKS, TRIALS
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from adaptag.experiments.results import Comparison, Entry, Table
+    from adaptag.experiments.results import Comparison, Entry
+    from adaptag.experiments.tables import Table
 
 __all__ = ["curves_of", "html_report", "lowest_score", "markdown_report"]
 

@@ -39,7 +39,8 @@ INDEXES: dict[str, type[FeatureIndex] | type[CharacterIndex]] = {
 }
 
 KIND = "tagger"
-USE = "model.tag(tokens), model.segments(tokens), model.evaluate(data), model.save(path)"
+USE = "model.tag(tokens), {}model.segments(tokens), model.evaluate(data), model.save(path)"
+USE_TEXT = "model.tag_text(text), "  # of models that need nothing but tokens
 NO_WEIGHTS = np.zeros(0, np.float32)
 
 Index = TypeVar("Index", FeatureIndex, CharacterIndex)
@@ -96,7 +97,10 @@ class LinearChain(Shown, Stored, Generic[Index]):
             "trained with": labels.get("training_scheme"),
             "tokenizer": text.get("tokenizer"),
         }
-        return [facts_table(model_facts(self, kind, own=own, use=USE))]
+        template = getattr(self.index, "template", None)
+        takes_text = template is not None and not template.attributes and template.n_columns == 1
+        use = USE.format(USE_TEXT if takes_text else "")
+        return [facts_table(model_facts(self, kind, own=own, use=use))]
 
     @cached_property
     def layout(self) -> core.Layout:

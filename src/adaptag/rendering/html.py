@@ -8,10 +8,10 @@ from collections import Counter
 from html import escape
 from typing import TYPE_CHECKING
 
+from adaptag.rendering import THRESHOLD
 from adaptag.rendering.colours import assign_colours
 from adaptag.rendering.style import page_of, style
 from adaptag.rendering.texts import (
-    THRESHOLD,
     check_threshold,
     label_of,
     line_parts,

@@ -6,7 +6,6 @@ log, plain lines. Neither rich nor IPython is imported before there is something
 
 from __future__ import annotations
 
-import html
 import importlib
 import sys
 import time
@@ -181,7 +180,9 @@ class NotebookDisplay:
             self.handle.update(content, raw=True)
 
     def _html(self, now: float) -> str:
-        lines = html.escape("\n".join(self.lines))
+        from html import escape
+
+        lines = escape("\n".join(self.lines))
         parts = [f'<pre style="margin: 0">{lines}</pre>'] if self.lines else []
         if self.bar is not None:
             share, text = self.bar
@@ -189,6 +190,6 @@ class NotebookDisplay:
             text = f"{text}, {left:.0f} s left" if left >= 1 else text
             parts.append(
                 f'<div><progress max="1" value="{share:.3f}"></progress> '
-                f"{html.escape(f'{self.title}  {text}')}</div>"
+                f"{escape(f'{self.title}  {text}')}</div>"
             )
         return "".join(parts)

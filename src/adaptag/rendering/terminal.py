@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from adaptag.rendering import THRESHOLD
 from adaptag.rendering.colours import PALETTE, assign_colours
-from adaptag.rendering.texts import THRESHOLD, label_of, percent, text_parts, visible
+from adaptag.rendering.texts import label_of, percent, text_parts, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

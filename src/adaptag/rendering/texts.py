@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 __all__ = [
-    "THRESHOLD",
     "Part",
     "SpanLike",
     "TextLike",
@@ -23,7 +22,6 @@ __all__ = [
     "visible",
 ]
 
-THRESHOLD = 0.5  # below it a span is shown as uncertain
 HIDDEN = re.compile(r"[^\t\n -\x7e\xa0-\ud7ff\ue000-\U0010ffff]")
 UNNAMED = "span"  # what a span without a label is called
 

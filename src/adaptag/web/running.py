@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TOKEN_VARIABLE", "Address", "AddressError", "require_server", "run"]
 
+SWITCH = 0.0005  # seconds until a thread that computes lets the one that answers requests go on
 TOKEN_VARIABLE = "ADAPTAG_TOKEN"
 SHORTEST_TOKEN = 8
 
@@ -157,6 +158,7 @@ def run(
         backlog=min(limits.connections, 2048),
     )
     server = uvicorn.Server(config)
+    sys.setswitchinterval(SWITCH)
     say(_greeting(title, address))
     if ready is not None:
         ready(address)
