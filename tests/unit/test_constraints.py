@@ -68,9 +68,11 @@ def declarations(draw, kind):
     pairs = st.tuples(side, side).filter(lambda pair: pair != (None, None)).map(list)
     table = st.dictionaries(names, st.lists(side, min_size=1, max_size=3), max_size=1)
     fixed = st.dictionaries(st.integers(-2, 1), some, max_size=1)
+    between = st.builds(lambda found, n: {found[0]: found[1 : 1 + n]}, shuffled, st.integers(1, 2))
     fields = {
         "at_most_once": some,
         "at_least_once": some,
+        "at_most_once_between": between,
         "order": st.lists(orders, min_size=1, max_size=2),
         "forbidden_pairs": st.lists(pairs, min_size=1, max_size=2),
         "followed_by": table,
@@ -133,9 +135,8 @@ def test_all_methods_agree_with_brute_force(case):
     check(*case)
 
 
-@settings(max_examples=60, deadline=None)
-@given(cases())
-def test_branch_and_bound_agrees_with_brute_force(case):
+def check_search(case):
+    """Compare branch and bound with brute force."""
     kind, seed, length, declared = case
     left = remaining(*case)
     m = replace(model(kind, seed))  # without the decoders that were made before
@@ -149,6 +150,19 @@ def test_branch_and_bound_agrees_with_brute_force(case):
                 m.tag(SENTENCE[:length], constraints=declared)
     finally:
         constrained.SEARCH_FROM = limit
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_branch_and_bound_agrees_with_brute_force(case):
+    check_search(case)
+
+
+def test_a_separator_may_begin_where_the_name_begins():
+    for seed, fixed in itertools.product(range(8), ({1: ["O"]}, {1: ["O"], 3: ["B-X", "I-X"]})):
+        declared = {"at_most_once_between": {"B-X": ["X"]}, "at_least_once": ["X"], "fixed": fixed}
+        check("chunked", seed, 4, declared)
+        check_search(("chunked", seed, 4, declared))
 
 
 # ---- what is declared ----------------------------------------------------------------------------
@@ -182,6 +196,11 @@ def test_a_single_name_or_order_needs_no_list():
         ({"at_most_once": [3]}, "at_most_once: the int 3; allowed: names"),
         ({"order": [["A", "A"]]}, "order: .*each name once"),
         ({"order": 1}, "order: the int 1"),
+        ({"at_most_once_between": "A"}, "at_most_once_between: .*a dictionary"),
+        ({"at_most_once_between": {1: "A"}}, "at_most_once_between: the int 1"),
+        ({"at_most_once_between": {"A": 1}}, "at_most_once_between, 'A': the int 1"),
+        ({"at_most_once_between": {"A": ["A"]}}, "'A'; allowed: other names than the separator"),
+        ({"at_most_once_between": {"D": "A"}}, "at_most_once_between: unknown label or type 'D'"),
         ({"forbidden_pairs": [["A"]]}, "forbidden_pairs: .*pairs of names"),
         ({"forbidden_pairs": ["AB"]}, "forbidden_pairs: .*pairs of names"),
         ({"forbidden_pairs": [[None, None]]}, "forbidden_pairs: .*pairs of names"),

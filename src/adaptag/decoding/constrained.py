@@ -221,18 +221,13 @@ class ConstrainedDecoder:
     ) -> list[Mask]:
         """Restrictions, one of which holds for each sequence that satisfies the rule."""
         children = []
-        conflict = self.rules.conflict(rule, ids)
-        if conflict is not None:
-            for item, tokens in conflict:
-                child = mask.copy()
-                child[tokens, begun[:, item]] = 0
-                children.append(child)
-            return children
-        item = self.rules.rules[rule].items[0]
-        for t in range(len(mask)):  # the name first begins here
+        for branch in self.rules.branches(rule, ids):
             child = mask.copy()
-            child[t, ~begun[:, item]] = 0
-            child[:t, begun[:, item]] = 0
+            item, tokens = branch.excluded
+            child[tokens, begun[:, item]] = 0
+            if branch.required is not None:
+                item, token = branch.required
+                child[token, ~begun[:, item]] = 0
             children.append(child)
         return children
 

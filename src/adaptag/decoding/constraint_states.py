@@ -25,10 +25,11 @@ if TYPE_CHECKING:
     from adaptag.corpus.chunks import ChunkScheme
     from adaptag.decoding.constraints import Constraints
 
-__all__ = ["MAX_STATES", "MOST", "ORDER", "LabelRules", "Product", "Rule", "TooManyStatesError"]
+__all__ = ["MAX_STATES", "Branch", "LabelRules", "Product", "Rule", "TooManyStatesError"]
 
 MAX_STATES = 1024  # of a product: each token costs time and memory with their square
 MOST, LEAST, ORDER = "at_most_once", "at_least_once", "order"
+BETWEEN = "at_most_once_between"
 OUTSIDE = "O"
 DEAD = -1
 
@@ -39,10 +40,28 @@ class TooManyStatesError(ParameterError):
 
 @dataclass(frozen=True)
 class Rule:
-    """A constraint that counts; ``items`` are the numbers of its names."""
+    """A constraint that counts.
+
+    Attributes:
+        kind: The field of the constraints that it comes from.
+        items: The numbers of its names: one; of an order all; or one and its separator.
+    """
 
     kind: str
     items: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Branch:
+    """A part of the label sequences of one sentence.
+
+    Attributes:
+        excluded: A name, and tokens at which it does not begin.
+        required: A name, and the token at which it begins, if there is one.
+    """
+
+    excluded: tuple[int, slice]
+    required: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +109,10 @@ class LabelRules:
         for kind in (LEAST, MOST):
             names = self._every(getattr(constraints, kind))
             rules += [Rule(kind, (self._item(name, kind),)) for name in names]
+        for separator, names in constraints.at_most_once_between:
+            item = self._item(separator, BETWEEN)
+            every = [name for name in self._every(names) if name != separator]
+            rules += [Rule(BETWEEN, (self._item(name, BETWEEN), item)) for name in every]
         for order in constraints.order:
             rules += [Rule(ORDER, tuple(self._item(name, ORDER) for name in order))]
         return tuple(dict.fromkeys(rules))
@@ -189,37 +212,58 @@ class LabelRules:
         broken = np.zeros((n, len(self.rules)), bool)
         for number, rule in enumerate(self.rules):
             if rule.kind == ORDER:
-                rank, token = begun[list(rule.items)].nonzero()
-                by_token = np.lexsort((rank, token))
-                rank, where = rank[by_token], sentence[token[by_token]]
+                rank, where, _ = self._ranked(rule, begun, sentence)
                 wrong = (rank[1:] < rank[:-1]) & (where[1:] == where[:-1])
                 broken[where[1:][wrong], number] = True
-                continue
-            counts = np.bincount(sentence[begun[rule.items[0]]], minlength=n)
-            broken[:, number] = counts > 1 if rule.kind == MOST else counts < 1
+            elif rule.kind == BETWEEN:
+                token = _repeated(begun[rule.items[0]], begun[rule.items[1]], sentence)[:, 1]
+                broken[sentence[token], number] = True
+            else:
+                counts = np.bincount(sentence[begun[rule.items[0]]], minlength=n)
+                broken[:, number] = counts > 1 if rule.kind == MOST else counts < 1
         return broken & (lengths > 0)[:, None]
 
-    def conflict(self, number: int, ids: NDArray[np.int32]) -> list[tuple[int, slice]] | None:
-        """What to rule out where a sentence breaks a rule: one of these in every case.
-
-        Returns:
-            Names, and tokens at which they must not begin. Each sequence that satisfies the rule
-            has one of these exclusions, and the given one has none. None where a name is missing.
-        """
-        rule = self.rules[number]
-        begun = self.begins[:, np.append(len(self.scheme.labels), ids[:-1]), ids]
-        if rule.kind == MOST:
-            second = int(begun[rule.items[0]].nonzero()[0][1])
-            return [(rule.items[0], slice(second, None)), (rule.items[0], slice(0, second))]
-        if rule.kind != ORDER:
-            return None
+    @staticmethod
+    def _ranked(
+        rule: Rule, begun: NDArray[np.bool_], sentence: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The ranks of the names of an order as they begin, their sentences and their tokens."""
         rank, token = begun[list(rule.items)].nonzero()
         by_token = np.lexsort((rank, token))
         rank, token = rank[by_token], token[by_token]
-        i = int((rank[1:] < rank[:-1]).argmax())
+        return rank, sentence[token], token
+
+    def branches(self, number: int, ids: NDArray[np.int32]) -> list[Branch]:
+        """Divide the label sequences of a sentence whose labels break a rule.
+
+        Returns:
+            Parts of the label sequences. Each sequence that satisfies the rule is in one of them,
+            and the given one is in none.
+        """
+        rule, length = self.rules[number], len(ids)
+        begun = self.begins[:, np.append(len(self.scheme.labels), ids[:-1]), ids]
+        item, one = rule.items[0], np.zeros(length, np.int64)
+        if rule.kind == LEAST:  # it first begins here
+            return [Branch((item, slice(0, t)), (item, t)) for t in range(length)]
+        if rule.kind == ORDER:
+            rank, _, token = self._ranked(rule, begun, one)
+            i = int((rank[1:] < rank[:-1]).argmax())
+            return [
+                Branch((rule.items[rank[i]], slice(0, int(token[i]) + 1))),
+                Branch((rule.items[rank[i + 1]], slice(int(token[i + 1]), None))),
+            ]
+        if rule.kind == MOST:
+            second = int(begun[item].nonzero()[0][1])
+            return [Branch((item, slice(second, None))), Branch((item, slice(0, second)))]
+        separator = rule.items[1]
+        first, second = _repeated(begun[item], begun[separator], one)[0].tolist()
         return [
-            (rule.items[rank[i]], slice(0, int(token[i]) + 1)),
-            (rule.items[rank[i + 1]], slice(int(token[i + 1]), None)),
+            Branch((item, slice(first, first + 1))),
+            Branch((item, slice(second, second + 1))),
+            *(  # the separator first begins here
+                Branch((separator, slice(first + 1, t)), (separator, t))
+                for t in range(first + 1, second + 1)
+            ),
         ]
 
     def product(
@@ -308,6 +352,16 @@ class LabelRules:
         return np.array(steps, np.int64).reshape(len(states), len(begun)), final
 
 
+def _repeated(
+    name: NDArray[np.bool_], separator: NDArray[np.bool_], sentence: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Pairs of tokens, ``[n, 2]``, at which a name begins with no separator after the first."""
+    token = name.nonzero()[0]
+    parts = separator.cumsum()[token]
+    same = (parts[1:] == parts[:-1]) & (sentence[token[1:]] == sentence[token[:-1]])
+    return np.stack([token[:-1][same], token[1:][same]], axis=1)
+
+
 def _too_many(found: int, limit: int) -> TooManyStatesError:
     return TooManyStatesError(
         f"the constraints need at least {found:,} states; allowed: {limit:,}; each name that is "
@@ -329,6 +383,13 @@ def _step(
                         return None
                     after[k] = rank
             passed.update(rule.items[: after[k]])
+        elif rule.kind == BETWEEN:
+            begun = 0 if rule.items[1] in items else state[k]
+            if rule.items[0] in items:
+                if begun:
+                    return None
+                begun = 1
+            after[k] = begun
         elif rule.items[0] in items:
             if rule.kind == MOST and state[k]:
                 return None
