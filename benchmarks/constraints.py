@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import adaptag
+from adaptag.decoding.options import DecodingOptions
 from adaptag.errors import CorpusError, ParameterError
 from tests.reference.constraints import satisfies
 
@@ -84,6 +85,16 @@ def random_constraints(rng: np.random.Generator, model: adaptag.Model) -> dict[s
     return {str(name): makers[str(name)]() for name in chosen}
 
 
+def tag_if_possible(
+    model: adaptag.Model, sentence: list[str], declared: dict[str, Any]
+) -> list[str] | None:
+    """The best labels of a sentence; None where there are none."""
+    try:
+        return model.tag(sentence, constraints=declared)
+    except CorpusError:
+        return None
+
+
 def count_violations(n: int, seed: int) -> None:
     """Tag random sentences under random constraints, and check every label sequence."""
     rng = np.random.default_rng(seed)
@@ -100,13 +111,8 @@ def count_violations(n: int, seed: int) -> None:
         try:
             tagged = model.tag_all(batch, constraints=declared)
         except CorpusError:  # for one of them nothing is possible: one by one
-            tagged = []
-            for sentence in batch[: BATCH // 10]:
-                try:
-                    tagged.append(model.tag(sentence, constraints=declared))
-                except CorpusError:
-                    impossible += 1
-                    tagged.append(None)
+            tagged = [tag_if_possible(model, s, declared) for s in batch[: BATCH // 10]]
+            impossible += tagged.count(None)
         except ParameterError:
             too_hard += 1
             continue
@@ -152,11 +158,13 @@ def pairs(model: adaptag.Model) -> None:
     corpus = adaptag.Model._corpus(model, batch)
     plain, constrained = in_turns(
         [
-            lambda: model.tag_corpus(corpus, threads=1),
-            lambda: model.tag_corpus(corpus, threads=1, constraints=declared),
+            lambda: model.tag_corpus(corpus, DecodingOptions(threads=1)),
+            lambda: model.tag_corpus(corpus, DecodingOptions(None, declared, 1)),
         ]
     )
-    print(f"pairs, {len(labels)} labels, 4,000 sentences: {constrained / plain:.2f} × plain Viterbi")
+    print(
+        f"pairs, {len(labels)} labels, 4,000 sentences: {constrained / plain:.2f} × plain Viterbi"
+    )
 
 
 def at_most_once(model: adaptag.Model, n: int) -> None:
@@ -177,7 +185,9 @@ def at_most_once(model: adaptag.Model, n: int) -> None:
                 refused += 1
             times.append(1e3 * (time.perf_counter() - begin))
         median, most = (np.median(times), max(times)) if times else (0, 0)
-        print(f"| {length} | {n} | {len(times)} | {refused} | {median:.1f} | {most:.0f} |", flush=True)
+        print(
+            f"| {length} | {n} | {len(times)} | {refused} | {median:.1f} | {most:.0f} |", flush=True
+        )
 
 
 def main() -> None:

@@ -14,6 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag.corpus.schemes import Expansion
+from adaptag.decoding.constraint_automaton import (
+    BETWEEN,
+    DEAD,
+    LEAST,
+    MOST,
+    ORDER,
+    Rule,
+    make_automaton,
+    too_many,
+)
 from adaptag.decoding.constraints import EVERY
 from adaptag.errors import ParameterError, unknown
 
@@ -25,30 +35,10 @@ if TYPE_CHECKING:
     from adaptag.corpus.chunks import ChunkScheme
     from adaptag.decoding.constraints import Constraints
 
-__all__ = ["MAX_STATES", "Branch", "LabelRules", "Product", "Rule", "TooManyStatesError"]
+__all__ = ["MAX_STATES", "Branch", "LabelRules", "Product"]
 
 MAX_STATES = 1024  # of a product: each token costs time and memory with their square
-MOST, LEAST, ORDER = "at_most_once", "at_least_once", "order"
-BETWEEN = "at_most_once_between"
 OUTSIDE = "O"
-DEAD = -1
-
-
-class TooManyStatesError(ParameterError):
-    """A product of labels and counted constraints is too large."""
-
-
-@dataclass(frozen=True)
-class Rule:
-    """A constraint that counts.
-
-    Attributes:
-        kind: The field of the constraints that it comes from.
-        items: The numbers of its names: one; of an order all; or one and its separator.
-    """
-
-    kind: str
-    items: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -300,7 +290,8 @@ class LabelRules:
         events = tables[:, outputs[before], outputs[after]].T  # [E, tables]
         items = range(len(self.begins)) if shown else counted
         begun = [frozenset(i for i, on in zip(items, row, strict=False) if on) for row in events]
-        step, final = self._automaton(active, begun, limit)
+        rules = [self.rules[number] for number in sorted(active)]
+        step, final = make_automaton(rules, begun, limit)
         legal = parts.legal.astype(bool)
         occurs = np.zeros((r, len(events)), bool)
         before, after = legal[:, :r].nonzero()
@@ -310,7 +301,7 @@ class LabelRules:
         reached[event, step[where_from, event]] = True
         part, event, state = (occurs[:, :, None] & reached).nonzero()
         if len(part) > 4 * limit:
-            raise _too_many(len(part), limit)
+            raise too_many(len(part), limit)
         rows, row_states = np.append(part, r), np.append(state, 0)
         table = legal[np.ix_(rows, rows)]
         table[:, :-1] &= code[np.ix_(rows, part)] == event
@@ -319,7 +310,7 @@ class LabelRules:
         table[-1, -1] = False
         kept = _useful(table)
         if kept.sum() > limit:
-            raise _too_many(int(kept.sum()), limit)
+            raise too_many(int(kept.sum()), limit)
         rows = np.append(kept.nonzero()[0], len(part))
         event, part_of = event[kept], part[kept].astype(np.int32)
         copies = Expansion(
@@ -328,28 +319,6 @@ class LabelRules:
             np.ascontiguousarray(table[np.ix_(rows, rows)].astype(np.uint8)),
         )
         return Product(copies, events[event])
-
-    def _automaton(
-        self, active: frozenset[int], begun: list[frozenset[int]], limit: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Steps by state and event, ``[Q, E]``, −1 for none; which states are final, ``[Q]``."""
-        rules = [self.rules[number] for number in sorted(active)]
-        first = tuple(0 for _ in rules)
-        numbers, states, steps = {first: 0}, [first], []
-        for state in states:  # which grows
-            row = []
-            for items in begun:
-                after = _step(rules, state, items)
-                if after is not None and after not in numbers:
-                    numbers[after] = len(states)
-                    states.append(after)
-                    if len(states) > limit:
-                        raise _too_many(len(states), limit)
-                row.append(DEAD if after is None else numbers[after])
-            steps.append(row)
-        least = [k for k, rule in enumerate(rules) if rule.kind == LEAST]
-        final = np.array([all(state[k] for k in least) for state in states])
-        return np.array(steps, np.int64).reshape(len(states), len(begun)), final
 
 
 def _repeated(
@@ -360,44 +329,6 @@ def _repeated(
     parts = separator.cumsum()[token]
     same = (parts[1:] == parts[:-1]) & (sentence[token[1:]] == sentence[token[:-1]])
     return np.stack([token[:-1][same], token[1:][same]], axis=1)
-
-
-def _too_many(found: int, limit: int) -> TooManyStatesError:
-    return TooManyStatesError(
-        f"the constraints need at least {found:,} states; allowed: {limit:,}; each name that is "
-        "counted without an order doubles them"
-    )
-
-
-def _step(
-    rules: list[Rule], state: tuple[int, ...], items: frozenset[int]
-) -> tuple[int, ...] | None:
-    """The state after some names begin; None if that breaks a rule."""
-    after = list(state)
-    passed: set[int] = set()
-    for k, rule in enumerate(rules):
-        if rule.kind == ORDER:
-            for rank, item in enumerate(rule.items):
-                if item in items:
-                    if rank < after[k]:
-                        return None
-                    after[k] = rank
-            passed.update(rule.items[: after[k]])
-        elif rule.kind == BETWEEN:
-            begun = 0 if rule.items[1] in items else state[k]
-            if rule.items[0] in items:
-                if begun:
-                    return None
-                begun = 1
-            after[k] = begun
-        elif rule.items[0] in items:
-            if rule.kind == MOST and state[k]:
-                return None
-            after[k] = 1
-    for k, rule in enumerate(rules):
-        if rule.kind == MOST and rule.items[0] in passed:
-            after[k] = 1  # it cannot begin any more, so it need not be known whether it has
-    return tuple(after)
 
 
 def _useful(table: NDArray[np.bool_]) -> NDArray[np.bool_]:
