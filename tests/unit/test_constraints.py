@@ -386,3 +386,101 @@ def test_raw_text():
         ["a b a c"], tokenizer="whitespace", constraints=declared, probabilities=False
     )
     assert [s.label for s in fast.spans] == [s.type for s in segments]
+
+
+# ---- scores, and scikit-learn's conventions ------------------------------------------------------
+
+
+def scored(constraints=None):
+    """The accuracy of a model of plain labels, on labels that satisfy some constraints."""
+    sentences = random_sentences(60, seed=5)
+    m, declared = wide(25), {"at_most_once": "*"}
+    gold = m.tag_all(sentences, constraints=declared)
+    return m.evaluate(sentences, gold, constraints=constraints).accuracy
+
+
+def test_evaluation_shows_what_constraints_bring():
+    assert scored() < scored({"at_most_once": "*"}) == 100
+
+
+def test_calibration_under_constraints():
+    m, declared = model("chunked"), {"at_least_once": ["Y"]}
+    labels = m.tag(SENTENCE, constraints=declared)
+    measured = m.calibration([SENTENCE], [labels], constraints=declared, bins=1)
+    table = m.marginals(SENTENCE, constraints=declared)
+    chances = [row[label] for row, label in zip(table, labels, strict=True)]
+    assert measured["tokens"].probability == pytest.approx(np.mean(chances), abs=1e-5)
+    (_, best), *_ = m.nbest(SENTENCE, 1, constraints=declared)
+    assert measured["sequences"].probability == pytest.approx(best, abs=1e-5)
+
+
+def test_evaluation_on_the_command_line(program, tmp_path):
+    declared = {"at_most_once": ["X"], "at_least_once": ["Y"]}
+    write_problem(tmp_path, declared)
+    gold = model("chunked").tag(SENTENCE, constraints=declared)
+    assert gold != model("chunked").tag(SENTENCE)
+    rows = zip(SENTENCE, gold, strict=True)
+    (tmp_path / "gold").write_text("".join(f"{token} {label}\n" for token, label in rows))
+    evaluate = functools.partial(program, "evaluate", "gold", "--json")
+    assert json.loads(evaluate("-m", "m").out)["score"] < 100
+    assert json.loads(evaluate("-m", "m", "--constraints", "c.json").out)["score"] == 100
+    calibrated = json.loads(evaluate("-m", "m", "--constraints", "c.json", "--calibration").out)
+    assert calibrated["score"] == 100
+    refused = evaluate("--constraints", "c.json")
+    assert refused.code == 2
+    assert "--constraints requires --model" in refused.err
+
+
+def test_crf_predicts_under_constraints():
+    pytest.importorskip("sklearn", reason="the extra 'sklearn' is not installed")
+    sequences = [[{"w": word} for word in sentence] for sentence in random_sentences(40)]
+    labels = [[f"L{int(token['w'][1:]) % 3}" for token in sequence] for sequence in sequences]
+    crf = adaptag.CRF(passes=5).fit(sequences, labels)
+    declared = {"at_most_once": "*"}
+    found = crf.predict(sequences, constraints=declared)
+    assert found == crf.model_.tag_all(sequences, constraints=declared) != crf.predict(sequences)
+    known = crf.model_.labels
+    assert all(satisfies(row, {"at_most_once": known}, known, False) for row in found)
+
+
+# ---- addresses -----------------------------------------------------------------------------------
+
+ADDRESSES = [
+    ("12 Oak Street Springfield", "Number Street StreetType Place"),
+    ("7 Mill Lane Leeds", "Number Street StreetType Place"),
+    ("221 Baker Street London", "Number Street StreetType Place"),
+    ("Oak Street & Mill Lane Leeds", "Street StreetType Separator Street StreetType Place"),
+    ("Baker Street & Park Road York", "Street StreetType Separator Street StreetType Place"),
+    ("Main Street East York", "Street StreetType Place Place"),
+    ("East Lane & Oak Road York", "Street StreetType Separator Street StreetType Place"),
+    ("9 East Street Bath", "Number Street StreetType Place"),
+]
+
+
+def test_an_address_parser_in_the_manner_of_usaddress():
+    """Runs of a label count once; the street of an intersection once on each side of it."""
+    tokens = [address.split() for address, _ in ADDRESSES]
+    items = [[{"word": t.lower(), "digits": t.isdigit()} for t in row] for row in tokens]
+    parser = adaptag.train(items, [labels.split() for _, labels in ADDRESSES], passes=20)
+    streets = ["Street", "StreetType"]
+    rules = adaptag.Constraints(
+        at_most_once=[label for label in parser.labels if label not in streets],
+        at_most_once_between={"Separator": streets},
+    )
+
+    def is_legal(labels):
+        """What usaddress.tag accepts."""
+        sides = list(itertools.accumulate(labels, lambda on, y: on or y == "Separator", initial=0))
+        names = [(y, bool(on) and y in streets) for y, on in zip(labels, sides[1:], strict=True)]
+        runs = [name for name, _ in itertools.groupby(names)]
+        return len(runs) == len(set(runs))
+
+    rng, words = np.random.default_rng(3), sorted({t for row in tokens for t in row})
+    made = [[str(w) for w in rng.choice(words, rng.integers(3, 9))] for _ in range(300)]
+    features = [[{"word": t.lower(), "digits": t.isdigit()} for t in row] for row in made]
+    before, after = parser.tag_all(features), parser.tag_all(features, constraints=rules)
+    assert all(map(is_legal, after))
+    assert sum(map(is_legal, before)) < 200
+    assert all(a == b for a, b in zip(before, after, strict=True) if is_legal(a))
+    assert any(labels.count("Street") > 1 and "Separator" in labels for labels in after)
+    assert parser.tag(items[3], constraints=rules) == ADDRESSES[3][1].split()
