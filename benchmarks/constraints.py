@@ -167,10 +167,19 @@ def pairs(model: adaptag.Model) -> None:
     )
 
 
+def is_tagged(model: adaptag.Model, sentence: list[str]) -> bool:
+    """Tag a sentence in which each label occurs at most once; False where it takes too long."""
+    try:
+        model.tag(sentence, constraints={"at_most_once": "*"})
+    except ParameterError:
+        return False
+    return True
+
+
 def at_most_once(model: adaptag.Model, n: int) -> None:
-    """Each label at most once: the share of sentences that break it, the time, and failures."""
+    """Each label at most once: the sentences that break it, their CPU time, and failures."""
     rng = np.random.default_rng(1)
-    print("| Tokens | Sentences | Broken before | Refused | ms per broken one, median | Longest |")
+    print("| Tokens | Sentences | Broken before | Refused | CPU ms of these, median | Longest |")
     print("|---:|---:|---:|---:|---:|---:|")
     for length in (6, 12, 18, 24):
         times, refused = [], 0
@@ -178,12 +187,9 @@ def at_most_once(model: adaptag.Model, n: int) -> None:
             labels = model.tag(sentence)
             if satisfies(labels, {"at_most_once": model.labels}, model.labels, False):
                 continue
-            begin = time.perf_counter()
-            try:
-                model.tag(sentence, constraints={"at_most_once": "*"})
-            except ParameterError:
-                refused += 1
-            times.append(1e3 * (time.perf_counter() - begin))
+            begin = time.process_time()
+            refused += not is_tagged(model, sentence)
+            times.append(1e3 * (time.process_time() - begin))
         median, most = (np.median(times), max(times)) if times else (0, 0)
         print(
             f"| {length} | {n} | {len(times)} | {refused} | {median:.1f} | {most:.0f} |", flush=True

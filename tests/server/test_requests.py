@@ -235,9 +235,8 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
     max_leaves=6,
 )
-NAMES = st.sampled_from(
-    ["text", "texts", "tokens", "sentences", "model", "probabilities", "nbest", "constraints", "tasks", "schema"]
-)
+INPUTS = ["text", "texts", "tokens", "sentences", "tasks"]
+NAMES = st.sampled_from([*INPUTS, "model", "probabilities", "nbest", "constraints", "schema"])
 
 
 @settings(deadline=None, max_examples=150)
