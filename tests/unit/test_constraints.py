@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import json
 import pickle
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -133,6 +135,23 @@ def check(kind, seed, length, declared):
 @given(cases())
 def test_all_methods_agree_with_brute_force(case):
     check(*case)
+
+
+@pytest.mark.parametrize("kind", sorted(TRAINING))
+def test_pairs_in_lists_of_tokens(kind):
+    """Which are not encoded, where nothing but transitions is constrained."""
+    m = model(kind)
+    a, b, *_ = m.labels
+    for declared in ({"forbidden_pairs": [[a, b], [b, b]]}, {"followed_by": {b: [a, None]}}):
+        for length, seed in itertools.product((2, 3, 4), range(3)):
+            check(kind, seed, length, declared)
+            tokens = SENTENCE[:length]
+            assert m.tag(tokens, constraints=declared) == m.tag(tuple(tokens), constraints=declared)
+    every = [[x, y] for x in m.labels for y in m.labels]
+    with pytest.raises(CorpusError, match=r"sentence 1, 2 tokens: .*: forbidden_pairs"):
+        m.tag(SENTENCE[:2], constraints={"forbidden_pairs": every})
+    if m.scheme.chunked:
+        assert m.tag(SENTENCE, legal="auto") == m.tag(tuple(SENTENCE), legal="auto")
 
 
 def check_search(case):
@@ -318,6 +337,19 @@ def test_an_order_of_many_names_needs_few_states():
     assert best == m.tag(["w1", "w2", "w3"], constraints=declared)
     assert best == sorted(best, key=m.labels.index)
     assert p > second
+
+
+def test_a_model_is_freed_without_the_garbage_collector():
+    m = replace(model("chunked"))
+    m.tag(SENTENCE)
+    m.segments(SENTENCE, constraints={"at_most_once": "X"})
+    gc.disable()
+    try:
+        known = weakref.ref(m)
+        del m
+        assert known() is None
+    finally:
+        gc.enable()
 
 
 # ---- the command line, and raw text --------------------------------------------------------------

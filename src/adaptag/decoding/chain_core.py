@@ -71,12 +71,18 @@ class ChainCore:
             decoder.split(state_of)
         return decoder
 
-    def _state_decoder(self) -> core.Decoder:
-        names = list(self.states)
+    def token_decoder(self, transitions: NDArray[np.uint8] | None) -> core.Decoder:
+        """Finds the labels of lists of tokens, which need not be encoded, by these transitions."""
+        if transitions is self.legal or self.output is not None:
+            return self.label_decoder
+        return self._state_decoder(transitions)
+
+    def _state_decoder(self, transitions: NDArray[np.uint8] | None = None) -> core.Decoder:
+        names, legal = list(self.states), self.legal if transitions is None else transitions
         if isinstance(self.index, CompactIndex):
-            return core.Decoder(self.layout, self.index.native, names, self.legal, self.temperature)
+            return core.Decoder(self.layout, self.index.native, names, legal, self.temperature)
         return core.Decoder(
-            self.layout, self.weights, self.index.native, names, self.legal, self.temperature
+            self.layout, self.weights, self.index.native, names, legal, self.temperature
         )
 
     def data(self, encoded: Encoded, states: NDArray[np.int32] | None = None) -> core.Dataset:

@@ -85,6 +85,13 @@ class ConstrainedDecoder:
         """The transitions between parts of labels that pairs of them leave."""
         return self.parts.legal
 
+    @cached_property
+    def token_decoder(self) -> core.Decoder | None:
+        """Finds the labels of lists of tokens; None where transitions are not all that counts."""
+        if self.rules.rules or self.rules.fixed or self._chain.output is not None:
+            return None
+        return self._chain.token_decoder(self.transitions)
+
     # ---- best labels ---------------------------------------------------------------------------
 
     def viterbi(
@@ -114,8 +121,10 @@ class ConstrainedDecoder:
             broken = self.rules.violations(ids, encoded.sentences)
             groups: dict[Active, list[int]] = defaultdict(list)
             for i in broken.any(axis=1).nonzero()[0].tolist():
-                active[i] |= frozenset(broken[i].nonzero()[0].tolist())
-                groups[active[i]].append(i)
+                rules = active[i] | frozenset(broken[i].nonzero()[0].tolist())
+                assert rules != active[i], "a rule is broken by a decoder that counts it"
+                active[i] = rules
+                groups[rules].append(i)
             if not groups:
                 return ids
             for rules, members in groups.items():

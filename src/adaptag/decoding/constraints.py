@@ -85,7 +85,7 @@ class Constraints:
 
     def __bool__(self) -> bool:
         """Whether anything is constrained."""
-        return any(getattr(self, field.name) for field in fields(self))
+        return any(vars(self).values())
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Constraints:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from adaptag._native import core
     from adaptag.decoding.chain_core import ChainCore
     from adaptag.features.index import Encoded
 
@@ -31,6 +33,11 @@ class PlainDecoder:
         """Look up the transitions that are legal in a label scheme."""
         self._chain = chain
         self.transitions = chain.transitions(legal)
+
+    @cached_property
+    def token_decoder(self) -> core.Decoder:
+        """Finds the labels of lists of tokens, which need not be encoded."""
+        return self._chain.token_decoder(self.transitions)
 
     def viterbi(
         self,

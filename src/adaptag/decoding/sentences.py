@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptag._native import core
 from adaptag.corpus.data import as_list, corpus_of
 from adaptag.decoding.decoder import ChainDecoder, Segment, raises_corpus_errors
 from adaptag.decoding.options import DecodingOptions
@@ -44,11 +46,15 @@ class SentenceDecoder(ChainDecoder):
         constraints: Declared = None,
     ) -> list[str]:
         """Find the best labels of one sentence."""
-        plain = legal is None and allowed is None and constraints is None
-        if plain and not self.index.template.attributes:
+        of_tokens = allowed is None and not self.index.template.attributes
+        if of_tokens and legal is None and constraints is None:
             self._check_first(sentence)
             return self._decoder.tag(sentence)
         decoder = self.decoder_for(DecodingOptions(legal, constraints))
+        if of_tokens and isinstance(sentence, list) and decoder.token_decoder is not None:
+            self._check_first(sentence)
+            with contextlib.suppress(core.NoPathError):  # which the following explains
+                return decoder.token_decoder.tag(sentence)
         encoded = self._one(sentence)
         ids = decoder.viterbi(encoded, self._allowed(allowed, encoded))
         return [self.labels[y] for y in ids]
