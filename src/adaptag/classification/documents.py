@@ -13,6 +13,7 @@ from adaptag.corpus.documents import Documents, read_parts
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model
+from adaptag.decoding.options import DecodingOptions
 from adaptag.errors import CorpusError, ModelError, ParameterError
 from adaptag.evaluation.calibration import BINS, Calibration
 from adaptag.evaluation.classification import ClassificationScore, evaluate_classes
@@ -219,7 +220,7 @@ class DocumentClassifier(Shown, Stored):
 
     def predict(self, corpus: AttributeCorpus, threads: int | None = None) -> NDArray[np.int32]:
         """The best class of each document, by number, ``[N]``, on all cores or some threads."""
-        return self.model.tag_corpus(self.scaling(corpus), threads=threads)
+        return self.model.tag_corpus(self.scaling(corpus), DecodingOptions(threads=threads))
 
     def predict_texts(self, texts: Iterable[str]) -> list[str]:
         """The best class of each text."""
@@ -245,7 +246,7 @@ class DocumentClassifier(Shown, Stored):
         self, corpus: AttributeCorpus, threads: int | None = None
     ) -> NDArray[np.float32]:
         """The probability of each class for each document, ``[N, Y]``."""
-        return self.model.marginals_corpus(self.scaling(corpus), threads=threads)
+        return self.model.marginals_corpus(self.scaling(corpus), DecodingOptions(threads=threads))
 
     def calibration(
         self, data: Any, labels: Iterable[str] | None = None, *, bins: int = BINS

@@ -10,12 +10,14 @@ from adaptag.settings import AUTO
 
 if TYPE_CHECKING:
     from adaptag.corpus.columns import ColumnFormat
+    from adaptag.decoding.constraints import Constraints
 
 __all__ = [
     "CalibrationOption",
     "ChartOption",
     "ClusterOption",
     "CommentOption",
+    "ConstraintsOption",
     "DevOption",
     "DocstartOption",
     "FormatOption",
@@ -31,6 +33,7 @@ __all__ = [
     "ThreadsOption",
     "TokenizerOption",
     "file_format",
+    "read_constraints",
 ]
 
 SAVE_EVERY = 10_000
@@ -52,6 +55,12 @@ CalibrationOption = Annotated[
 ChartOption = Annotated[
     Path | None,
     option("--chart", help="With --calibration: write a reliability chart, an SVG file."),
+]
+ConstraintsOption = Annotated[
+    Path | None,
+    option(
+        "--constraints", help="JSON file of constraints that the labels of each sentence satisfy."
+    ),
 ]
 SaveEveryOption = Annotated[
     int,
@@ -133,3 +142,12 @@ def file_format(name: str, separator: str, comment: str, skip_docstart: bool) ->
     if name == AUTO or (name == "columns" and columns != ColumnFormat()):
         return columns
     return name
+
+
+def read_constraints(path: Path | None) -> Constraints | None:
+    """The constraints of a file; None where none is given."""
+    if path is None:
+        return None
+    from adaptag.decoding.constraints import Constraints
+
+    return Constraints.read(path)

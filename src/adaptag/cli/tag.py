@@ -16,12 +16,14 @@ from adaptag.cli.cluster import (
 from adaptag.cli.options import (
     ClusterOption,
     CommentOption,
+    ConstraintsOption,
     DocstartOption,
     LegalOption,
     ModelOption,
     SeparatorOption,
     ThreadsOption,
     TokenizerOption,
+    read_constraints,
 )
 from adaptag.cli.output import output_stream
 from adaptag.errors import ParameterError
@@ -74,10 +76,7 @@ def tag(
         option("--show", help="Print sentences with coloured spans and their probabilities."),
     ] = False,
     legal: LegalOption = None,
-    constraints: Annotated[
-        Path | None,
-        option(help="JSON file of constraints that the labels of each sentence satisfy."),
-    ] = None,
+    constraints: ConstraintsOption = None,
     threads: ThreadsOption = None,
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
@@ -99,13 +98,11 @@ def tag(
     from adaptag.cli.progress import byte_bar
     from adaptag.corpus.columns import ColumnFormat, column_parts, no_sentence
     from adaptag.corpus.data import format_of
-    from adaptag.decoding.constraints import Constraints
     from adaptag.decoding.model import Model
     from adaptag.decoding.tagged import TagOptions
     from adaptag.parallel import part_size, write_ordered
 
-    declared = None if constraints is None else Constraints.read(constraints)
-    options = TagOptions(marginals, nbest, legal, declared)
+    options = TagOptions(marginals, nbest, legal, read_constraints(constraints))
     file_format = ColumnFormat(separator, comment, skip_docstart)
     on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
     if text and json_lines:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptag.decoding.options import DecodingOptions
 from adaptag.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -41,9 +42,13 @@ class TagOptions:
         if self.marginals and self.nbest > 1:
             raise ParameterError("--marginals cannot be combined with --nbest")
 
+    def decoding(self, threads: int | None = 1) -> DecodingOptions:
+        """How labels are found."""
+        return DecodingOptions(self.legal, self.constraints, threads)
+
     def check(self, model: Model) -> None:
         """Raise where a model cannot give what is asked for."""
-        model.constrained(self.constraints, self.legal)
+        model.decoder_for(self.decoding())
         if model.index.template.attributes and (self.marginals or self.nbest > 1):
             raise ParameterError("--marginals and --nbest are for models of columns")
 
@@ -54,16 +59,16 @@ def tagged_columns(model: Model, options: TagOptions, corpus: ColumnCorpus) -> b
         return b""
     if options.nbest > 1:
         return b"".join(_n_best_blocks(model, options, corpus))
-    labels = model.tag_corpus(corpus, options.legal, 1, options.constraints)
+    labels = model.tag_corpus(corpus, options.decoding())
     if not options.marginals:
         return corpus.with_label(labels, model.labels)
-    table = model.marginals_corpus(corpus, options.legal, 1, options.constraints)
+    table = model.marginals_corpus(corpus, options.decoding())
     probabilities = table[range(len(labels)), labels]
     return corpus.with_label(labels, model.labels, probabilities)
 
 
 def _n_best_blocks(model: Model, options: TagOptions, corpus: ColumnCorpus) -> Iterator[bytes]:
-    best = model.nbest_corpus(corpus, options.nbest, options.legal, 1, options.constraints)
+    best = model.nbest_corpus(corpus, options.nbest, options.decoding())
     for sentence, (paths, scores) in enumerate(best):
         tokens = corpus.sentence(sentence)
         for rank, (path, p) in enumerate(zip(paths, np.exp(scores), strict=True)):
@@ -75,7 +80,7 @@ def tagged_attributes(
     model: Model, options: TagOptions, corpus: AttributeCorpus, threads: int | None = 1
 ) -> bytes:
     """Tag sentences of attributes: one label per line, an empty line after each sentence."""
-    ids = model.tag_corpus(corpus, options.legal, threads, options.constraints)
+    ids = model.tag_corpus(corpus, options.decoding(threads))
     names = [model.labels[y] for y in ids]
     bounds = corpus.sentences.tolist()
     return "".join(

@@ -23,6 +23,7 @@ from adaptag.corpus.data import as_list, corpus_of
 from adaptag.corpus.labels import NO_LABEL
 from adaptag.corpus.transitions import SEEN
 from adaptag.dataset.encoded import Dataset
+from adaptag.decoding.options import DecodingOptions
 from adaptag.decoding.tagging_job import tagging_job
 from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.estimators.parameters import EstimatorSettings
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from adaptag.corpus.data import Corpus
     from adaptag.decoding.decoder import Segment
     from adaptag.decoding.model import Model
+    from adaptag.decoding.options import Declared
 
     Sequences = Sequence[Sequence[Any]]
     Labels = Sequence[Sequence[str | None]]
@@ -197,12 +199,12 @@ class CRF(BaseEstimator, EstimatorSettings, LabelSettings, FeatureSettings):  # 
         state: dict[str, Any] = super().__getstate__()
         return {name: value for name, value in state.items() if name != "_stream"}
 
-    def predict(self, X: Sequences) -> list[list[str]]:
-        """Find the best labels of each sequence."""
+    def predict(self, X: Sequences, *, constraints: Declared = None) -> list[list[str]]:
+        """Find the best labels of each sequence, under ``adaptag.Constraints`` if there are any."""
         model = self.model_
         corpus = self._corpus(X)
-        names = [model.labels[code] for code in model.tag_corpus(corpus).tolist()]
-        return _split(names, corpus.sentences)
+        codes = model.tag_corpus(corpus, DecodingOptions(constraints=constraints))
+        return _split([model.labels[code] for code in codes.tolist()], corpus.sentences)
 
     def predict_single(self, xseq: Sequence[Any]) -> list[str]:
         """Find the best labels of one sequence."""
