@@ -360,6 +360,8 @@ def small(**changes):
         (small(patterns=['u:w=%m[0,0,".?.$"]/', "b"]), "Wapiti may cut off what follows %m"),
         (small(patterns=["u:v=%x[0,0]", "b"]), "no line of the template makes .* 'u:w=a'"),
         (model_file({**SMALL, b"u:w=": np.ones(3)}, ["u:w=%x[0,0]", "b"]), "makes .* 'u:w='"),
+        (small().replace(b"5:u:w=a,", b"5:x:w=a,"), "begins with 'x'; allowed: u, b, "),
+        (small().replace(b"5:u:w=a,", b"0:,"), "begins with ''; allowed: u, b, "),
         (small(labels=["X", "X", "O"]), "a label stands twice"),
         (small().replace(b"\n2=", b"\n1="), "a weight 1; allowed: 2 to 11"),
         (small().replace(b"0x1p+0", b"0x1p+1100"), "a weight is too large"),

@@ -90,8 +90,8 @@ class _Reader:
         except UnicodeDecodeError:
             raise ModelError(f"{file.name}: not UTF-8; convert the model first") from None
         features = [text.decode(errors="surrogateescape") for text in observations]
-        if bad := next((text for text in features if text[:1] not in tuple(LETTERS)), None):
-            raise file.fail(f"an observation begins with {bad[:1]!r}; allowed: u, b, *")
+        if others := {text[:1] for text in features} - set(LETTERS):
+            raise file.fail(f"an observation begins with {others.pop()!r}; allowed: u, b, *")
         numbers, n_weights = self._number(features, len(names))
         weights = self._weights(n_active, n_weights)
         numbered = list(zip(numbers.tolist(), features, strict=True))
