@@ -63,6 +63,8 @@ def index_of_strings(
 ) -> tuple[FeatureIndex, NDArray[np.int64]]:
     """The index of features, and the number of the first weight of each of its predicates.
 
+    Predicates are in the order of these numbers, by kind.
+
     Args:
         file: The file.
         template: Its template.
@@ -79,7 +81,7 @@ def index_of_strings(
     vocabulary: dict[str, int] = {}
     found: tuple[list[tuple[int, ...]], ...] = ([], [], [])  # by kind
     numbers: tuple[list[int], ...] = ([], [], [])
-    for first, feature in features:
+    for first, feature in sorted(features):
         kind = KINDS.get(feature[:1], 0)
         if first + sizes[kind] > n_weights:
             raise file.fail(f"the weights of the feature {_shown(feature)} are not in the file")
