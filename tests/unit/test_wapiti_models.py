@@ -309,6 +309,35 @@ def test_maxent():
 # ---- the program itself ----------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("seed", [1, 2])
+def test_libwapiti_makes_the_same_observations(seed, tmp_path):
+    wapiti = pytest.importorskip("wapiti", reason="libwapiti is not installed")
+    rng = random.Random(seed)
+    atoms = [*"abA1._Z", "é", "\\.", *(f"\\{name}" for name in "dawlupsDAWLUPS")]
+    expressions = [
+        rng.choice(["", "^"])
+        + rng.choice(atoms)
+        + "".join(rng.choice(atoms) + rng.choice(["", "?", "*"]) for _ in range(rng.randrange(5)))
+        + rng.choice(["", "$"])
+        for _ in range(100)
+    ]
+    patterns = [
+        f'u:{k}=%x[0,0]=%{rng.choice("tT")}[{rng.randrange(-6, 7)},0,"{expression}"]='
+        f'%{rng.choice("mM")}[{rng.randrange(-6, 7)},0,"{expression}"]'
+        for k, expression in enumerate(expressions)
+    ]
+    words = ["".join(rng.choices([*"abA1._Z", "é"], k=rng.randrange(1, 12))) for _ in range(40)]
+    program = wapiti.Model(patterns="\n".join(patterns), maxiter=1, nthread=1)
+    program.add_training_sequence("\n".join(f"{word} {rng.choice('XY')}" for word in words))
+    program.train()
+    program.save(str(tmp_path / "model"))
+    data = (tmp_path / "model").read_bytes()
+    found = set(re.findall(rb"\n[0-9]+:(u:[0-9]+=[^%].*),(?=\n)", data))
+    sentence = [(word,) for word in words]
+    expected = {observation(p, sentence, t) for p in patterns for t in range(len(words))}
+    assert found == expected
+
+
 @pytest.mark.parametrize("name", ["random", "shared", "shared, trained further"])
 def test_libwapiti_gives_the_same_tags(name, model, tmp_path):
     wapiti = pytest.importorskip("wapiti", reason="libwapiti is not installed")
