@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PROGRAM_FORMATS", "as_program"]
 
+LABELS_ONLY = ("crf++", "wapiti")  # the formats without probabilities, unless there are n best
+
 
 def as_program(model: Model, options: TagOptions, corpus: ColumnCorpus) -> Iterator[bytes]:
     """Write tagged sentences, in one of the formats of ``PROGRAM_FORMATS``."""
@@ -35,20 +39,31 @@ def as_program(model: Model, options: TagOptions, corpus: ColumnCorpus) -> Itera
 class _Decoded:
     """What is asked for of one sentence; marginals are computed where they are used."""
 
-    def __init__(self, paths: Paths, marginals: Callable[[], Marginals]) -> None:
+    def __init__(self, paths: Paths, marginals: Callable[[], Marginals] | None) -> None:
         self.paths, self.log_probabilities = paths
-        self.marginals = marginals
+        self._marginals = marginals
+
+    def marginals(self) -> Marginals:
+        """The probability of each label at each token."""
+        if self._marginals is None:
+            raise ValueError("an output without probabilities")
+        return self._marginals()
 
 
 def _sentences(model: Model, options: TagOptions, corpus: ColumnCorpus) -> Iterator[_Decoded]:
     """Decode; the probabilities of a model of another program are float64."""
     n, legal, constraints = options.nbest, options.legal, options.constraints
+    if n == 1 and options.output_format in LABELS_ONLY:
+        ids = model.tag_corpus(corpus, legal, 1, constraints)
+        for begin, end in itertools.pairwise(corpus.sentences.tolist()):
+            yield _Decoded((ids[None, begin:end], np.zeros(1)), None)
+        return
     paths = model.nbest_corpus(corpus, n, legal, 1, constraints)
     if model.original is None or legal is not None or constraints is not None:
         table = model.marginals_corpus(corpus, legal, 1, constraints)
-        for k, found in enumerate(paths):
-            begin, end = corpus.sentences[k : k + 2]
-            yield _Decoded(found, lambda begin=begin, end=end: table[begin:end])  # type: ignore[misc]
+        bounds = itertools.pairwise(corpus.sentences.tolist())
+        for found, (begin, end) in zip(paths, bounds, strict=True):
+            yield _Decoded(found, functools.partial(table.__getitem__, slice(begin, end)))
         return
     scorer = DoubleScorer(model)
     encoded = model.index.encode(corpus, threads=1)
