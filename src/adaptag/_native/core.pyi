@@ -43,16 +43,17 @@ def write_columns(
     numbers: NDArray[np.float32] | None,
 ) -> bytes: ...
 def checksum(data: _Bytes, seed: int) -> int: ...
-def macros() -> list[tuple[str, bool]]: ...
+def macros() -> list[tuple[str, str]]: ...
 
 class Program:
     arity: int
     def __init__(
         self,
-        columns: list[tuple[int, str, int]],
+        columns: list[tuple[int, str, int, str]],
         lines: list[tuple[int, int, list[tuple[int, int]]]],
         attribute_skeleton: int,
         attribute_kind: int,
+        wapiti: bool = False,
     ) -> None: ...
 
 class IndexBuilder:

@@ -71,6 +71,13 @@ def tag(
             show_default=False,
         ),
     ] = 1,
+    output_format: Annotated[
+        str,
+        option(
+            metavar="columns|crf++|crf++-v1|crf++-v2|wapiti|wapiti-scores",
+            help="Print as crf_test (-v1, -v2) or wapiti label (-p -s) does, for column files.",
+        ),
+    ] = "columns",
     show: Annotated[
         bool,
         option("--show", help="Print sentences with coloured spans and their probabilities."),
@@ -99,10 +106,10 @@ def tag(
     from adaptag.corpus.columns import ColumnFormat, column_parts, no_sentence
     from adaptag.corpus.data import format_of
     from adaptag.decoding.model import Model
-    from adaptag.decoding.tagged import TagOptions
+    from adaptag.decoding.tagged import COLUMNS, TagOptions
     from adaptag.parallel import part_size, write_ordered
 
-    options = TagOptions(marginals, nbest, legal, read_constraints(constraints))
+    options = TagOptions(marginals, nbest, legal, read_constraints(constraints), output_format)
     file_format = ColumnFormat(separator, comment, skip_docstart)
     on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
     if text and json_lines:
@@ -118,6 +125,8 @@ def tag(
         return
     path = on_cluster.one_input(data, "INPUT")
     from_json = json_lines or (not text and format_of(path) == "jsonl")
+    if output_format != COLUMNS and (text or from_json or show):
+        raise ParameterError("--output-format is for column files that are written")
     if tokenizer is not None and not (text or from_json):
         raise ParameterError("--tokenizer needs --text or JSON lines")
     if show and not (text or from_json):

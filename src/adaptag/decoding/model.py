@@ -69,7 +69,7 @@ class Model(SentenceDecoder):
         if chain is None:
             return super().load(path, verify=verify, copy=copy)
         parts = chain.labels, chain.index, chain.weights, chain.provenance
-        return cls(*parts, configuration=chain.configuration)
+        return cls(*parts, configuration=chain.configuration, original=chain.original)
 
     def tag_text(
         self,
@@ -258,7 +258,8 @@ class Model(SentenceDecoder):
         def build(threshold: float, named: bool) -> Model:
             index = compact_index(self, prune=threshold, weights=weights, names=named)
             provenance = {**self.provenance, "compact": {"prune": threshold, "weights": weights}}
-            return replace(self, index=index, weights=NO_WEIGHTS, provenance=provenance, state={})
+            parts = replace(self, index=index, weights=NO_WEIGHTS, state={}, original=None)
+            return replace(parts, provenance=provenance)
 
         def score(threshold: float | None) -> float:
             return (self if threshold is None else build(threshold, False)).evaluate(corpus).score

@@ -252,6 +252,7 @@ class FeatureIndex(PickledFields):
             "template": self.template.text,
             "attributes": self.template.attributes,
             "rich_attributes": self.template.rich_attributes,
+            "wapiti": self.template.wapiti,
             "n_columns": self.n_columns,
             "n_of_kind": list(self.n_of_kind),
             "hashed": self.is_hashed,
@@ -313,6 +314,7 @@ def template_of(header: Mapping[str, Any]) -> tuple[Template, int | None]:
         str(header["template"]),
         bool(header["attributes"]),
         rich_attributes=bool(header["rich_attributes"]),
+        wapiti=bool(header.get("wapiti", False)),
     )
     columns = None if header["n_columns"] is None else int(header["n_columns"])
     if (columns is None) != template.attributes or (columns or 0) < template.n_columns:

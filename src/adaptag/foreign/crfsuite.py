@@ -24,9 +24,8 @@ from adaptag.errors import ModelError
 from adaptag.features.index import NO_TOKEN, FeatureIndex
 from adaptag.features.template import Template
 from adaptag.foreign.binary import WORD, BinaryFile
-from adaptag.foreign.chains import build_chain, build_index, check_size
+from adaptag.foreign.chains import build_chain, build_index, check_size, why_not_writable
 from adaptag.foreign.cqdb import read_quarks, write_quarks
-from adaptag.model.compact_index import CompactIndex
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -216,23 +215,17 @@ def _references(
 
 def _check_writable(chain: LinearChain[Any]) -> None:
     """Raise where CRFsuite has no form for what the model has."""
-    index = chain.index
-    reason = ""
-    if not isinstance(index, FeatureIndex) or not index.template.attributes:
-        reason = "its features come from a template, not from attributes"
-    elif isinstance(index, CompactIndex):
-        reason = "it is compact"
-    elif index.is_hashed:
-        reason = "its features are hashed and have no names"
-    elif index.n_of_kind[1]:
-        reason = "its attributes have edge weights"
-    elif (index.tensors["keys"][: index.n_of_kind[0], 0] != 0).any():
-        reason = "it has features beside those of attributes"
-    elif chain.states != chain.labels or chain.legal is not None:
-        reason = "it was trained with another label scheme; train with scheme='as-is'"
-    elif chain.temperature != 1:
-        reason = "it is calibrated"
-    elif any("\0" in label for label in chain.labels):
-        reason = "a label contains a NUL character"
+    reason = why_not_writable(chain) or _why_no_attributes(chain.index)
     if reason:
         raise ModelError(f"the model cannot be written as a CRFsuite model: {reason}")
+
+
+def _why_no_attributes(index: FeatureIndex) -> str:
+    """Why the features are not those of CRFsuite; empty where they are."""
+    if not index.template.attributes:
+        return "its features come from a template, not from attributes"
+    if index.n_of_kind[1]:
+        return "its attributes have edge weights"
+    if (index.tensors["keys"][: index.n_of_kind[0], 0] != 0).any():
+        return "it has features beside those of attributes"
+    return ""
