@@ -13,7 +13,7 @@ import adaptag
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.decoding.model import Model
 from adaptag.decoding.tagged import TagOptions, tagged_columns
-from adaptag.errors import ModelError
+from adaptag.errors import CorpusError, ModelError
 from adaptag.features.index import FeatureIndex
 from adaptag.features.settings import FeatureSettings
 from adaptag.foreign.files import write_foreign
@@ -293,6 +293,18 @@ def test_the_general_template_of_crfpp(tmp_path):
     ]
     for sentence in listed:
         assert read.nbest(sentence, 2) == own.nbest(sentence, 2)
+
+
+def test_columns_that_no_pattern_uses(model):
+    sentence = [("a", "b"), ("Ab", "x")]
+    corpus = corpus_of([[(*row, "lemma", "X") for row in sentence]])
+    assert [model.labels[y] for y in model.tag_corpus(corpus)] == model.tag(sentence)
+    more = adaptag.train(
+        [[(*row, "lemma") for row in sentence]], [["X", "O"]], start=model, passes=1
+    )
+    assert more.index.n_columns == 2
+    with pytest.raises(CorpusError, match="1 column; the model was trained with 2"):
+        model.tag_corpus(corpus_of([[("a",)]]))
 
 
 def test_maxent():

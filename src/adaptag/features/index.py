@@ -362,6 +362,8 @@ def check_columns(
     if n_columns is None or not corpus.n_tokens:
         return
     inside = labelled and corpus.given_labels is None  # the label is in the last column
+    if template.wapiti and corpus.n_columns >= n_columns + inside:
+        return  # Wapiti's models do not say how many columns there are behind those that they use
     allowed = {n_columns + inside, template.n_columns + inside}
     if corpus.n_columns not in allowed | (set() if labelled else {n_columns + 1}):
         line = f":{corpus.lines[0]}" if len(corpus.lines) else ""
