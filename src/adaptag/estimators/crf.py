@@ -136,7 +136,7 @@ class CRF(
         job = tagging_job(replace(dataset, weights=weights), self._settings(conversion), dev=dev)
         if conversion is not None:
             job.callbacks = [conversion.stop]
-            restrict(job, states=conversion.states, transitions=conversion.transitions)
+            restrict(job, conversion)
         self._model: Model | None = job.run()
         self._stream: StreamTrainer | None = None
         self.n_iter_ = len(job.result.history)

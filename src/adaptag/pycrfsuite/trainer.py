@@ -217,14 +217,15 @@ class BaseTrainer:
             dev = corpus.select(np.flatnonzero(held_out))
             scorer = log.Holdout(Dataset.encode(dev, dataset.index, dataset.label_names))
         job = tagging_job(dataset, _settings(conversion))
-        n_features = restrict(job, states=conversion.states, transitions=conversion.transitions)
+        n_features = restrict(job, conversion)
         seconds = time.perf_counter() - began
         for line in log.parameter_lines(self._algorithm, self._values, n_features, seconds):
             self.message(line)
         job.scorer, job.keep_best = scorer, False
         job.callbacks = [log.IterationLog(self.message, len(dataset), scorer), conversion.stop]
         model = job.run()
-        self.message(f"{self._algorithm.title} terminated: {job.result.stopped}\n")
+        how = f": {job.result.stopped}" if job.result.history else " with error: nothing to improve"
+        self.message(f"{self._algorithm.title} terminated{how}\n")
         return model
 
     def _without_data(self, began: float) -> None:
