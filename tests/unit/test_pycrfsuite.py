@@ -214,6 +214,21 @@ def test_a_tagger_of_a_model_in_memory():
         np.testing.assert_allclose(list(row.values()), list(expected.values()), atol=1e-5)
 
 
+def test_features_without_weights_are_left_out():
+    sequences = random_sequences(6, 30)
+    labels = [[("a", "b")["ü東😀" in item] for item in sequence] for sequence in sequences]
+    model = adaptag.train(sequences, labels, algorithm="owlqn", l1=1.0, scheme="as-is")
+    table = model.node_weights()
+    expected = {
+        (model.index.name(p), model.labels[y]): float(table[p, y])
+        for p, y in zip(*np.nonzero(table), strict=True)
+    }
+    info = ours.Tagger.of(model).info()
+    assert info.state_features == expected
+    assert set(info.attributes) == {name for name, _ in expected}
+    assert len(info.attributes) < len(table)
+
+
 def test_the_log_is_parsed_as_python_crfsuite_does(real):
     lines = []
 
