@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import adaptag
 from adaptag import pycrfsuite as ours
-from adaptag.errors import AdaptagError, CorpusError, ModelError, ParameterError
+from adaptag.errors import AdaptagError, CorpusError, FileError, ModelError, ParameterError
 from adaptag.pycrfsuite._logparser import TrainLogParser
 from tests.unit.test_crfsuite_models import LABELS, random_sequences
 
@@ -168,7 +168,7 @@ def test_files_that_are_no_models(tmp_path, path):
     tagger = ours.Tagger()
     with pytest.raises(FileNotFoundError):
         tagger.open(tmp_path / "none")
-    with pytest.raises(OSError, match="folder"):
+    with pytest.raises(FileError, match="directory"):
         tagger.open(tmp_path)
     with pytest.raises(ParameterError, match="str"):
         tagger.open_inmemory("text")
