@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from adaptag.features.template import Template
 
 __all__ = [
+    "LARGEST",
     "build_chain",
     "build_index",
     "chain_of",
