@@ -78,9 +78,18 @@ class AttributeCorpus:
         Attributes of value 0 are ignored.
         """
         try:
-            text, cells, values, positions, sentences = core.pack_items(sequences)
+            return cls._packed(core.pack_items(sequences))
         except core.InputError as error:
             raise CorpusError(str(error)) from None
+
+    @classmethod
+    def from_packed(cls, items: core.ItemPacker) -> AttributeCorpus:
+        """Make a corpus of the sequences that were added, see ``from_items``."""
+        return cls._packed(items.arrays())
+
+    @classmethod
+    def _packed(cls, arrays: tuple[NDArray[Any], ...]) -> AttributeCorpus:
+        text, cells, values, positions, sentences = arrays
         labels = np.zeros((len(positions) - 1, 1, 2), np.uint32)
         lines = np.empty(0, np.uint32)
         return cls("<data>", text, cells, values, positions, labels, sentences, lines)

@@ -20,7 +20,15 @@ if TYPE_CHECKING:
 
     from adaptag.features.template import Template
 
-__all__ = ["build_chain", "build_index", "chain_of", "check_labels", "check_memory", "check_size"]
+__all__ = [
+    "LARGEST",
+    "build_chain",
+    "build_index",
+    "chain_of",
+    "check_labels",
+    "check_memory",
+    "check_size",
+]
 
 LARGEST = 1e18  # sums of larger weights would look like transitions that are ruled out
 PADDING = 8  # labels that the padding of a row of weights has room for

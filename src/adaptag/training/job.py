@@ -115,6 +115,7 @@ class TrainingJob(Generic[M]):
         build: A function that makes a model from weights and the record of their training.
         scorer: Scores a model after each pass; the best pass is kept. None means that the
             last one is kept.
+        keep_best: Whether the best pass is kept where passes are scored; else the last one is.
         start: The weights to start from, in the layout of the examples.
         resume: An earlier run to continue, with its algorithm, parameters, seed and threads.
         callbacks: Objects that are notified of the progress and can stop training.
@@ -127,6 +128,7 @@ class TrainingJob(Generic[M]):
     settings: TrainingSettings
     build: Callable[[Weights, dict[str, Any]], M]
     scorer: Scorer[M] | None = None
+    keep_best: bool = field(default=True, kw_only=True)
     start: Weights | None = None
     resume: Checkpoint | None = None
     callbacks: Sequence[Callback] = ()
@@ -315,7 +317,8 @@ class _Run:
             score = scorer(self.job.build(current, {}))
             report = report.scored(score, scorer.metric)
             earlier = comparable([*history, report])[:-1]
-            if all(report.score > other.score for other in earlier):
+            is_best = all(report.score > other.score for other in earlier)
+            if is_best and self.job.keep_best:
                 self.best_weights, self.result.best = current, report.number
         history.append(report)
         answers = [callback.on_pass(history) for callback in self.callbacks]  # ask all
