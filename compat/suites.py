@@ -169,6 +169,7 @@ def _run(suite: Suite, api: str) -> SuiteRun:
         command.append("--runxfail")  # what the original cannot do, some of it by crashing
     paths = [str(REPLACEMENTS / name) for name in (*APIS[api], *suite.stand_ins)]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    _check_replaced(api, folder, environment)
     run = SuiteRun(suite, api)
     with (folder / "output.txt").open("w") as output:
         try:
@@ -184,6 +185,22 @@ def _run(suite: Suite, api: str) -> SuiteRun:
             f"{suite.project} with {api}: pytest ended with code {code}; see {output.name}"
         )
     return run
+
+
+def _check_replaced(api: str, folder: Path, environment: dict[str, str]) -> None:
+    """Raise unless the tests import what they are meant to be run with."""
+    for package in ("pycrfsuite", "sklearn_crfsuite"):
+        code = f"import {package}; print({package}.__name__)"
+        name = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=folder,
+            env=environment,
+            check=True,
+            capture_output=True,
+            text=True,
+        ).stdout.strip()
+        if name != (api if package in APIS[api] else package):
+            raise RuntimeError(f"{package} is {name} in the tests with {api}")
 
 
 def _read_report(report: Path) -> dict[str, str]:
