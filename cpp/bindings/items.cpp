@@ -8,9 +8,12 @@ using namespace nb::literals;
 namespace adaptag {
 namespace {
 
-// Sequences of items as the arrays of a corpus. Attributes of value 0 say nothing and are left out.
+// Sequences of items as the arrays of a corpus. Attributes of value 0 say nothing and are left out,
+// unless they are to be kept.
 class ItemPacker {
  public:
+  explicit ItemPacker(bool keep_zeros) : keep_zeros_(keep_zeros) {}
+
   // Adds a sequence; nothing is left of one that is refused.
   void add(nb::handle sequence) {
     const size_t n_attributes = cells_.size(), n_items = positions_.size();
@@ -26,7 +29,7 @@ class ItemPacker {
   }
 
   void add_attribute(std::string_view name, double value) {
-    if (value == 0) return;
+    if (value == 0 && !keep_zeros_) return;
     cells_.push_back(names_.intern(name));
     values_.push_back(float(value));
   }
@@ -45,17 +48,18 @@ class ItemPacker {
   size_t size() const { return sentences_.size() - 1; }
 
  private:
+  const bool keep_zeros_;
   Vocabulary names_;
   std::vector<uint32_t> cells_;  // [F] numbers of names
   std::vector<float> values_;    // [F]
   std::vector<int64_t> positions_{0}, sentences_{0};
 };
 
-nb::tuple pack_items(nb::handle sequences) {
+nb::tuple pack_items(nb::handle sequences, bool keep_zeros) {
   if (!is_list_like(sequences))
     throw InputError("the data is " + described(sequences) +
                      "; allowed: a list of sequences, each a list of items");
-  ItemPacker packer;
+  ItemPacker packer(keep_zeros);
   for (nb::handle sequence : sequences) packer.add(sequence);
   return packer.arrays();
 }
@@ -84,9 +88,9 @@ struct DictionarySink {
 
 void bind_items(nb::module_& m) {
   using namespace adaptag;
-  m.def("pack_items", &pack_items, "sequences"_a.none());
+  m.def("pack_items", &pack_items, "sequences"_a.none(), "keep_zeros"_a = false);
   nb::class_<ItemPacker>(m, "ItemPacker")
-      .def(nb::init<>())
+      .def(nb::init<bool>(), "keep_zeros"_a = false)
       .def("add", &ItemPacker::add, "sequence"_a.none())
       .def("arrays", &ItemPacker::arrays)
       .def("__len__", &ItemPacker::size);

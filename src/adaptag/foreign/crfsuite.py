@@ -137,8 +137,8 @@ def _read_features(
         raise file.fail("a feature names a label or an attribute that does not exist")
     if not (np.abs(features["weight"]) <= LARGEST).all():
         raise file.fail(f"a weight is not finite, or larger than {LARGEST:g}")
-    places = np.stack([features[field] for field in ("type", "source", "target")])
-    if len(np.unique(places, axis=1).T) != n:
+    rows = features["type"] * np.int64(n_attributes) + features["source"]
+    if len(np.unique(rows * n_labels + features["target"])) != n:
         raise file.fail("two features have the same place")
     return features
 
@@ -176,7 +176,7 @@ def _check_references(
     if (
         (found["type"] != type_).any()
         or (found["source"] != np.repeat(np.arange(n), counts)).any()
-        or len(np.unique(numbers)) != len(numbers)
+        or (np.bincount(numbers) > 1).any()
     ):
         raise file.fail(f"the lists of features of {what} do not fit the features")
 

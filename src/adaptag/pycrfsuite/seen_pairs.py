@@ -5,11 +5,13 @@ The batch algorithms keep a weight at 0 whose gradient is always 0.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptag.corpus.labels import NO_LABEL
+from adaptag.features.index import Encoded
 from adaptag.training.batch import Objective
 from adaptag.training.engine import LocalEngine
 
@@ -19,11 +21,51 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adaptag.dataset.encoded import Examples
+    from adaptag.training.job import TrainingJob
     from adaptag.training.settings import TrainingSettings
 
     Weights = NDArray[np.float32]
 
-__all__ = ["SeenPairsEngine", "seen_pairs"]
+__all__ = ["restrict", "seen_pairs"]
+
+
+def restrict(job: TrainingJob[Any], *, states: bool, transitions: bool) -> int:
+    """Have a job train only weights of pairs that occur in its data, where its algorithm can.
+
+    Args:
+        job: The job, whose features are attributes, those of value 0 included: CRFsuite takes
+            them for occurrences. The job goes on without them.
+        states: Whether all pairs of attributes and labels are trained nevertheless.
+        transitions: Whether all pairs of labels are.
+
+    Returns:
+        The number of weights that are trained.
+    """
+    examples = job.examples
+    node, both, edge = examples.index.n_of_kind
+    n_labels = len(examples.label_names)
+    n_weights = (node + both) * n_labels + (both + edge) * n_labels**2
+    job.data = without_zeros(examples)
+    if both or job.settings.chosen.online or (states and transitions):
+        return n_weights
+    mask = seen_pairs(examples, states=states, transitions=transitions)
+    job.data = SeenPairsEngine(job.data, mask)
+    return int(np.count_nonzero(mask))
+
+
+def without_zeros(examples: Examples) -> Examples:
+    """The same data without attributes of value 0."""
+    encoded = examples.encoded
+    if encoded.values is None or encoded.values.all():
+        return examples
+    kept = encoded.values != 0
+    positions = np.concatenate([[0], np.cumsum(kept)])[encoded.positions]
+    return replace(
+        examples,
+        encoded=Encoded(
+            encoded.sentences, positions, encoded.predicates[kept], encoded.values[kept]
+        ),
+    )
 
 
 def seen_pairs(examples: Examples, *, states: bool, transitions: bool) -> Weights:
@@ -37,29 +79,27 @@ def seen_pairs(examples: Examples, *, states: bool, transitions: bool) -> Weight
         transitions: Whether all pairs of labels are.
     """
     layout = examples.layout
-    n_node, n_both, n_edge = examples.index.n_of_kind
-    y, width = layout.n_labels, layout.width
+    n_node, _, n_edge = examples.index.n_of_kind
+    n_labels, width = layout.n_labels, layout.width
     split = n_node * width
     mask = np.zeros(layout.n_weights, np.float32)
-    node = mask[:split].reshape(n_node, width)[:, :y]
-    edge = mask[split:].reshape(n_both + n_edge, -1, width)[:, -y:, :y]
-    labels = examples.labels
-    if states or n_both:
+    node = mask[:split].reshape(n_node, width)[:, :n_labels]
+    edge = mask[split:].reshape(n_edge, n_labels, width)[:, :, :n_labels]
+    labels, encoded = examples.labels, examples.encoded
+    if states:
         node[:] = 1
     else:
-        predicates = examples.encoded.predicates
-        of_feature = np.repeat(labels, np.diff(examples.encoded.positions))
-        plain = predicates < n_node
-        known = plain & (of_feature >= 0)
-        node[predicates[known], of_feature[known]] = 1
-        node[predicates[plain & (of_feature < 0)]] = 1
-    if transitions or n_both or (labels < 0).any():
+        of_feature = np.repeat(labels, np.diff(encoded.positions))
+        plain = encoded.predicates < n_node
+        known = plain & (of_feature != NO_LABEL)
+        node[encoded.predicates[known], of_feature[known]] = 1
+        node[encoded.predicates[plain & ~known]] = 1
+    if transitions or (labels == NO_LABEL).any():
         edge[:] = 1
     else:
-        inside = np.ones(len(labels), bool)
-        starts = examples.encoded.sentences[:-1]
-        inside[starts[starts < len(labels)]] = False
-        second = np.flatnonzero(inside)
+        is_first = np.zeros(len(labels) + 1, bool)
+        is_first[encoded.sentences] = True
+        second = np.flatnonzero(~is_first[:-1])
         edge[:, labels[second - 1], labels[second]] = 1
     return mask
 

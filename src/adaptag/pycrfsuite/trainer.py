@@ -23,7 +23,7 @@ from adaptag.pycrfsuite import log
 from adaptag.pycrfsuite._logparser import TrainLogParser
 from adaptag.pycrfsuite.items import ItemSequence
 from adaptag.pycrfsuite.parameters import Conversion, Declaration, convert, declaration, parse
-from adaptag.pycrfsuite.seen_pairs import SeenPairsEngine, seen_pairs
+from adaptag.pycrfsuite.seen_pairs import restrict
 from adaptag.storage.files import check_writable, replace_file
 from adaptag.training.settings import NEVER, TaggingSettings
 
@@ -45,7 +45,7 @@ ENDING = ".crfsuite"
 class _Data:
     """The sequences that were appended, with their labels and groups."""
 
-    items: core.ItemPacker = field(default_factory=core.ItemPacker)
+    items: core.ItemPacker = field(default_factory=lambda: core.ItemPacker(keep_zeros=True))
     labels: list[list[str]] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
 
@@ -217,13 +217,7 @@ class BaseTrainer:
             dev = corpus.select(np.flatnonzero(held_out))
             scorer = log.Holdout(Dataset.encode(dev, dataset.index, dataset.label_names))
         job = tagging_job(dataset, _settings(conversion))
-        mask = None
-        if not job.settings.chosen.online and not (conversion.states and conversion.transitions):
-            mask = seen_pairs(
-                job.examples, states=conversion.states, transitions=conversion.transitions
-            )
-            job.data = SeenPairsEngine(job.examples, mask)
-        n_features = int(mask.sum()) if mask is not None else _count(dataset)
+        n_features = restrict(job, states=conversion.states, transitions=conversion.transitions)
         seconds = time.perf_counter() - began
         for line in log.parameter_lines(self._algorithm, self._values, n_features, seconds):
             self.message(line)
@@ -273,13 +267,6 @@ def _settings(conversion: Conversion) -> TaggingSettings:
         scheme=AS_IS,
         patience=NEVER,
     )
-
-
-def _count(dataset: Dataset) -> int:
-    """The number of weights of all pairs."""
-    node, both, edge = dataset.index.n_of_kind
-    n_labels = len(dataset.label_names)
-    return (node + both) * n_labels + (both + edge) * n_labels**2
 
 
 class Trainer(BaseTrainer):
