@@ -53,7 +53,7 @@ def check_models() -> list[str]:
     from compat import models
 
     columns = ("labels", "bytes", "random", "natural", "tokens", "different", "probability")
-    table = _table("Models", "model", *columns, "marginal", "rewritten", "speed")
+    table = _table("Models", "model", *columns, "marginal", "rewritten", "converted", "ties", "speed")
     problems = []
     for check in models.check_models():
         console.print(f"Compared {check.name}", highlight=False)
@@ -65,7 +65,7 @@ def check_models() -> list[str]:
             *(f"{count:,}" for count in (*counts, check.different)),
             f"{check.probability:.0e}",
             f"{check.marginal:.0e}",
-            str(check.rewritten),
+            *(str(count) for count in (check.rewritten, check.converted, check.ties)),
             f"{check.speed:.1f}",
         )
     console.print(table)
