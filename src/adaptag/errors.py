@@ -19,6 +19,7 @@ __all__ = [
     "NotTrainedError",
     "ParameterError",
     "TemplateError",
+    "UnusedArgumentWarning",
     "WrongKindError",
     "described",
     "unknown",
@@ -51,6 +52,10 @@ class TemplateError(AdaptagError):
 
 class ParameterError(AdaptagError):
     """A parameter is unknown or outside its bounds."""
+
+
+class UnusedArgumentWarning(UserWarning):
+    """An argument of another program has no meaning here, and is ignored."""
 
 
 class DivergenceError(AdaptagError):

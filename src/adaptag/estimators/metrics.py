@@ -78,8 +78,13 @@ def flat_classification_report(
 def sequence_accuracy_score(
     y_true: Labels, y_pred: Labels, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the share of sequences, of those with known labels, whose labels are all right."""
+    """Return the share of sequences, of those with known labels, whose labels are all right.
+
+    It is 0 where there are no sequences.
+    """
     _check(y_true, y_pred)
+    if not len(y_true):
+        return 0.0
     weights = np.ones(len(y_true))
     if sample_weight is not None:
         weights = checked_weights(sample_weight, len(y_true))

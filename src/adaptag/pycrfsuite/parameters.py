@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag.errors import ParameterError, unknown
 from adaptag.settings import Parameter
+from adaptag.training.algorithms import algorithm as own_algorithm
 from adaptag.training.callbacks import Callback
 
 if TYPE_CHECKING:
@@ -210,7 +211,8 @@ class Conversion:
         algorithm: The name of adaptag's algorithm.
         parameters: Its parameters.
         passes: The maximum number of passes.
-        cutoff: The minimum count of an attribute.
+        min_frequency: The minimum frequency of a pair of an attribute and a label, or of labels.
+        cutoff: The minimum count of an attribute, where the algorithm trains all pairs.
         states: Whether all pairs of attributes and labels have weights, not only those seen.
         transitions: Whether all pairs of labels have weights, not only those seen.
         stop: The rule by which training stops early.
@@ -220,6 +222,7 @@ class Conversion:
     algorithm: str
     parameters: dict[str, Any]
     passes: int
+    min_frequency: float
     cutoff: int
     states: bool
     transitions: bool
@@ -230,6 +233,7 @@ class Conversion:
 def convert(algorithm: Declaration, values: Mapping[str, Any]) -> Conversion:
     """Convert the parameters of an algorithm of CRFsuite, all of which are given."""
     name, parameters = algorithm.algorithm(values)
+    frequency = values[MIN_FREQUENCY]
     stop: Callback
     if "period" in values:
         stop = SmallImprovement(values["period"], values["delta"])
@@ -240,7 +244,8 @@ def convert(algorithm: Declaration, values: Mapping[str, Any]) -> Conversion:
         name,
         parameters,
         values["max_iterations"],
-        max(1, math.ceil(values[MIN_FREQUENCY])),
+        frequency,
+        max(1, math.ceil(frequency)) if own_algorithm(name).online else 1,
         values[STATES],
         values[TRANSITIONS],
         stop,

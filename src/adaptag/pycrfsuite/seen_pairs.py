@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adaptag.dataset.encoded import Examples
+    from adaptag.pycrfsuite.parameters import Conversion
     from adaptag.training.job import TrainingJob
     from adaptag.training.settings import TrainingSettings
 
@@ -29,14 +30,13 @@ if TYPE_CHECKING:
 __all__ = ["restrict", "seen_pairs"]
 
 
-def restrict(job: TrainingJob[Any], *, states: bool, transitions: bool) -> int:
-    """Have a job train only weights of pairs that occur in its data, where its algorithm can.
+def restrict(job: TrainingJob[Any], conversion: Conversion) -> int:
+    """Have a job train only the weights that CRFsuite would, where its algorithm can.
 
     Args:
         job: The job, whose features are attributes, those of value 0 included: CRFsuite takes
             them for occurrences. The job goes on without them.
-        states: Whether all pairs of attributes and labels are trained nevertheless.
-        transitions: Whether all pairs of labels are.
+        conversion: Which weights there are.
 
     Returns:
         The number of weights that are trained.
@@ -46,9 +46,15 @@ def restrict(job: TrainingJob[Any], *, states: bool, transitions: bool) -> int:
     n_labels = len(examples.label_names)
     n_weights = (node + both) * n_labels + (both + edge) * n_labels**2
     job.data = without_zeros(examples)
-    if both or job.settings.chosen.online or (states and transitions):
+    every = conversion.states and conversion.transitions and not conversion.min_frequency
+    if both or every or job.settings.chosen.online:
         return n_weights
-    mask = seen_pairs(examples, states=states, transitions=transitions)
+    mask = seen_pairs(
+        examples,
+        states=conversion.states,
+        transitions=conversion.transitions,
+        min_frequency=conversion.min_frequency,
+    )
     job.data = SeenPairsEngine(job.data, mask)
     return int(np.count_nonzero(mask))
 
@@ -68,39 +74,48 @@ def without_zeros(examples: Examples) -> Examples:
     )
 
 
-def seen_pairs(examples: Examples, *, states: bool, transitions: bool) -> Weights:
+def seen_pairs(
+    examples: Examples, *, states: bool, transitions: bool, min_frequency: float = 0.0
+) -> Weights:
     """Mark the weights that are trained: 1 where a pair occurs in the data, else 0.
 
     A token whose label is not known may have any.
 
     Args:
         examples: The training data; its features are attributes and label bigrams.
-        states: Whether all pairs of attributes and labels are trained.
-        transitions: Whether all pairs of labels are.
+        states: Whether pairs of attributes and labels are trained that do not occur.
+        transitions: Whether pairs of labels are.
+        min_frequency: The minimum frequency of a pair: the sum of the values of the attribute, or
+            the number of occurrences of labels. 0 for no minimum.
     """
-    layout = examples.layout
+    layout, encoded = examples.layout, examples.encoded
     n_node, _, n_edge = examples.index.n_of_kind
     n_labels, width = layout.n_labels, layout.width
     split = n_node * width
     mask = np.zeros(layout.n_weights, np.float32)
     node = mask[:split].reshape(n_node, width)[:, :n_labels]
     edge = mask[split:].reshape(n_edge, n_labels, width)[:, :, :n_labels]
-    labels, encoded = examples.labels, examples.encoded
-    if states:
-        node[:] = 1
-    else:
-        of_feature = np.repeat(labels, np.diff(encoded.positions))
-        plain = encoded.predicates < n_node
-        known = plain & (of_feature != NO_LABEL)
-        node[encoded.predicates[known], of_feature[known]] = 1
-        node[encoded.predicates[plain & ~known]] = 1
-    if transitions or (labels == NO_LABEL).any():
+    node[:], edge[:] = states, transitions
+    plain = encoded.predicates < n_node
+    predicates = encoded.predicates[plain].astype(np.int64)
+    labels = np.repeat(examples.labels, np.diff(encoded.positions))[plain]
+    is_first = np.zeros(examples.n_tokens + 1, bool)
+    is_first[encoded.sentences] = True
+    second = np.flatnonzero(~is_first[:-1])
+    before, after = examples.labels[second - 1], examples.labels[second]
+    known, both_known = labels != NO_LABEL, (before != NO_LABEL) & (after != NO_LABEL)
+    places = predicates[known] * width + labels[known]
+    mask[places] = 1
+    edge[:, before[both_known], after[both_known]] = 1
+    if min_frequency:
+        values = None if encoded.values is None else encoded.values[plain][known]
+        node *= np.bincount(places, values, split).reshape(-1, width)[:, :n_labels] >= min_frequency
+        pairs = before[both_known] * n_labels + after[both_known]
+        counts = np.bincount(pairs, minlength=n_labels**2).reshape(n_labels, n_labels)
+        edge *= counts >= min_frequency
+    node[predicates[~known]] = 1
+    if not both_known.all():
         edge[:] = 1
-    else:
-        is_first = np.zeros(len(labels) + 1, bool)
-        is_first[encoded.sentences] = True
-        second = np.flatnonzero(~is_first[:-1])
-        edge[:, labels[second - 1], labels[second]] = 1
     return mask
 
 

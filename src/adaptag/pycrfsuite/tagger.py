@@ -164,7 +164,7 @@ class Tagger:
             try:
                 chain = SparseChain.of(Model.from_bytes(data))
             except ModelError as error:
-                raise ModelError(str(error).replace("<bytes>", name)) from None
+                raise ModelError(f"{name}: {str(error).removeprefix('<bytes>: ')}") from None
             self._set(chain, _own_header(chain, len(data)))
         return contextlib.closing(self)
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from adaptag.decoding.model import Model
     from adaptag.storage.files import PathLike
 
-__all__ = ["BaseTrainer", "Trainer"]
+__all__ = ["BaseTrainer", "Trainer", "save_model"]
 
 MODEL_TYPE = "crf1d"
 ENDING = ".crfsuite"
@@ -217,14 +217,15 @@ class BaseTrainer:
             dev = corpus.select(np.flatnonzero(held_out))
             scorer = log.Holdout(Dataset.encode(dev, dataset.index, dataset.label_names))
         job = tagging_job(dataset, _settings(conversion))
-        n_features = restrict(job, states=conversion.states, transitions=conversion.transitions)
+        n_features = restrict(job, conversion)
         seconds = time.perf_counter() - began
         for line in log.parameter_lines(self._algorithm, self._values, n_features, seconds):
             self.message(line)
         job.scorer, job.keep_best = scorer, False
         job.callbacks = [log.IterationLog(self.message, len(dataset), scorer), conversion.stop]
         model = job.run()
-        self.message(f"{self._algorithm.title} terminated: {job.result.stopped}\n")
+        how = f": {job.result.stopped}" if job.result.history else " with error: nothing to improve"
+        self.message(f"{self._algorithm.title} terminated{how}\n")
         return model
 
     def _without_data(self, began: float) -> None:
@@ -238,15 +239,28 @@ class BaseTrainer:
         self.message("Storing the model\n")
         began = time.perf_counter()
         chain = EMPTY if model is None else SparseChain.of(model)
-        if path and (model is None or path.endswith(ENDING)):
-            with replace_file(path) as file:
-                file.write(crfsuite_bytes(chain))
+        if path and model is None:
+            _write(chain, path)
         elif path and model is not None:
-            model.save(path)
+            save_model(model, path)
         seconds = time.perf_counter() - began
         n_weights = len(chain.weights) + int(np.count_nonzero(chain.transitions))
         for line in log.end_lines(n_weights, len(chain.attributes), len(chain.labels), seconds):
             self.message(line)
+
+
+def save_model(model: Model, path: str) -> None:
+    """Write a model: as CRFsuite does where the name ends in ``.crfsuite``, else as adaptag."""
+    if path.endswith(ENDING):
+        _write(SparseChain.of(model), path)
+    else:
+        model.save(path)
+
+
+def _write(chain: SparseChain, path: str) -> None:
+    data = crfsuite_bytes(chain)
+    with replace_file(path) as file:
+        file.write(data)
 
 
 EMPTY = SparseChain(
