@@ -8,4 +8,14 @@ from __future__ import annotations
 __all__ = ["EXPECTED_FAILURES"]
 
 # By project and API: the reason of each test, whose name may have the wildcards of file names.
-EXPECTED_FAILURES: dict[tuple[str, str], dict[str, str]] = {}
+EXPECTED_FAILURES: dict[tuple[str, str], dict[str, str]] = {
+    ("sklearn-crfsuite", "adaptag"): {
+        **dict.fromkeys(
+            ("tests.test_crf::test_crf[[]*]", "tests.test_crf::test_crf_verbose[[]*]"),
+            "predict returns a list of lists, as sklearn-crfsuite did before 0.5; the test needs a "
+            "NumPy array of objects",
+        ),
+        "tests.test_crf::test_attributes": "what training sets does not exist before it, as in "
+        "scikit-learn; the test expects None",
+    },
+}

@@ -74,7 +74,7 @@ def train_parser(parser: Parser, api: str) -> Score:
     data = [row for row in training.readTrainingData(paths, module.GROUP_LABEL) if row[1]]
     train = [row for number, row in enumerate(data) if number % EVERY]
     test = data[::EVERY]
-    path = str(fresh_folder(f"retraining-{api}") / f"{parser.name}.crfsuite")
+    path = str(fresh_folder(f"retraining/{parser.name}-{api}") / "model.crfsuite")
     original, training.pycrfsuite = training.pycrfsuite, importlib.import_module(api)
     began = time.perf_counter()
     try:
