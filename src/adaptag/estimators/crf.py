@@ -19,7 +19,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.data import as_list, corpus_of
 from adaptag.corpus.labels import NO_LABEL
 from adaptag.corpus.transitions import SEEN
@@ -310,13 +309,14 @@ class CRF(
     def state_features_(self) -> dict[tuple[str, str], float]:
         """Weights of features and labels, (feature, label), in the scheme of training.
 
-        Those that are 0 are omitted. Where most are not, every feature has a weight for every label
-        and most are close to 0: those below a hundredth of the largest are omitted too.
+        Those that are 0 are omitted. Without arguments of sklearn-crfsuite, every feature has a
+        weight for every label and most are close to 0: those below a hundredth of the largest are
+        omitted too.
         """
         model = self.model_
         table = model.node_weights()
-        is_dense = 2 * np.count_nonzero(table) > table.size
-        least = np.abs(table).max(initial=0) / 100 if is_dense else 0
+        every = self._conversion() is not None or self.model_filename is not None
+        least = 0 if every else np.abs(table).max(initial=0) / 100
         rows, columns = np.nonzero(np.abs(table) > least)
         names = {p: model.index.name(p) for p in np.unique(rows).tolist()}
         return {
@@ -334,10 +334,10 @@ class CRF(
 
     def _corpus(self, X: Sequences, y: Labels | None = None, *, keep_zeros: bool = False) -> Corpus:
         tokens = self.template is not None
-        sequences: Any = as_list(X, "X", SEQUENCES)
-        if keep_zeros and y is not None and not tokens:
-            return AttributeCorpus.from_items(sequences, keep_zeros=True).with_labels(y)
-        corpus: Corpus = corpus_of(sequences, y, tokens=tokens, labelled=y is not None)
+        sequences = as_list(X, "X", SEQUENCES)
+        corpus: Corpus = corpus_of(
+            sequences, y, tokens=tokens, labelled=y is not None, keep_zeros=keep_zeros
+        )
         return corpus
 
 

@@ -8,7 +8,7 @@ from adaptag._native import core
 from adaptag.decoding.decoder import raises_corpus_errors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
 __all__ = ["ItemSequence"]
 
@@ -35,6 +35,9 @@ class ItemSequence(core.ItemSequence):
     def items(self) -> list[dict[str, float]]:
         """The attributes of each item, with their values."""
         return super().items()
+
+    def __iter__(self) -> Iterator[dict[str, float]]:
+        return iter(self.items())
 
     def __repr__(self) -> str:
         return f"<ItemSequence of size {len(self)}>"
