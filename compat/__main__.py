@@ -8,13 +8,15 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
-console = Console(width=None if sys.stdout.isatty() else 140)
+console = Console(width=None if sys.stdout.isatty() else 200)
 
 
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title, title_justify="left")
     for column in columns:
-        table.add_column(column, justify="left" if column in ("suite", "with", "model") else "right")
+        table.add_column(
+            column, justify="left" if column in ("suite", "with", "model") else "right"
+        )
     return table
 
 
@@ -53,7 +55,9 @@ def check_models() -> list[str]:
     from compat import models
 
     columns = ("labels", "bytes", "random", "natural", "tokens", "different", "probability")
-    table = _table("Models", "model", *columns, "marginal", "rewritten", "converted", "ties", "speed")
+    table = _table(
+        "Models", "model", *columns, "marginal", "rewritten", "converted", "ties", "speed"
+    )
     problems = []
     for check in models.check_models():
         console.print(f"Compared {check.name}", highlight=False)

@@ -7,10 +7,13 @@ import os
 import subprocess
 import sys
 from collections import Counter
-from pathlib import Path
 from random import Random
+from typing import TYPE_CHECKING
 
 from compat.sources import ROOT, fresh_folder
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 __all__ = ["N_COPIES", "OUTCOMES", "count_outcomes"]
 

@@ -13,15 +13,22 @@ from typing import TYPE_CHECKING, Any
 import pycrfsuite
 
 from adaptag import pycrfsuite as ours
-from adaptag.foreign.crfsuite import crfsuite_bytes, read_sparse
-from adaptag.foreign.files import read_foreign, write_foreign
+from adaptag.foreign.crfsuite import crfsuite_bytes, read_crfsuite, read_sparse
+from adaptag.foreign.files import write_foreign
 from compat.natural import natural_sequences
 from compat.sources import fresh_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MIN_MODELS", "TOLERANCE", "ModelCheck", "check_model", "check_models", "installed_models"]
+__all__ = [
+    "MIN_MODELS",
+    "TOLERANCE",
+    "ModelCheck",
+    "check_model",
+    "check_models",
+    "installed_models",
+]
 
 MAGIC = b"lCRF"
 TOLERANCE = 1e-6  # of probabilities and marginals
@@ -49,7 +56,7 @@ class ModelCheck:
             wrote again.
         converted: The same for the model after its way through a model of adaptag, whose weights
             are float32, but for ties.
-        ties: Sequences with other labels after that way, which are equally probable by the original.
+        ties: Sequences with other labels after that way, equally probable by the original model.
         speed: Sequences per second of adaptag's tagger, divided by those of pycrfsuite's.
     """
 
@@ -118,8 +125,9 @@ def check_model(path: Path, natural: list[Any]) -> ModelCheck:
         check.probability = max(check.probability, probability)
         check.marginal = max(check.marginal, marginal)
     folder = fresh_folder("models")
-    (folder / "rewritten").write_bytes(crfsuite_bytes(read_sparse(path.read_bytes())))
-    write_foreign(read_foreign(path), folder / "converted", "crfsuite")
+    data = path.read_bytes()
+    (folder / "rewritten").write_bytes(crfsuite_bytes(read_sparse(data)))
+    write_foreign(read_crfsuite(data), folder / "converted", "crfsuite")
     check.rewritten = len(list(_changed(theirs, folder / "rewritten", sequences, expected)))
     for old, new in _changed(theirs, folder / "converted", sequences, expected):
         is_tie = math.isclose(old, new, rel_tol=TOLERANCE)
@@ -163,9 +171,7 @@ def _tag_all(tagger: Any, sequences: list[Any]) -> tuple[list[list[str]], float]
     return labels, time.perf_counter() - began
 
 
-def _differences(
-    theirs: Any, tagger: Any, sequence: Any, labels: list[str]
-) -> tuple[float, float]:
+def _differences(theirs: Any, tagger: Any, sequence: Any, labels: list[str]) -> tuple[float, float]:
     """The largest differences of the probability of labels and of the marginals."""
     theirs.set(sequence)
     tagger.set(sequence)
@@ -176,5 +182,3 @@ def _differences(
         for position in range(len(sequence))
     )
     return probability, marginal
-
-

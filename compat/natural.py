@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pycrfsuite
 
@@ -23,13 +23,13 @@ N_TEXTS = 300  # of each kind
 class _RecordingTagger(pycrfsuite.Tagger):  # type: ignore[misc]
     """Keeps what is tagged, by the path of the model."""
 
-    recorded: defaultdict[str, list[Sequence]] = defaultdict(list)
+    recorded: ClassVar[defaultdict[str, list[Sequence]]] = defaultdict(list)
 
     def open(self, path: str) -> Any:
         self.path = str(Path(path).resolve())
         return super().open(path)
 
-    def tag(self, xseq: Any = None) -> list[str]:
+    def tag(self, xseq: Any = None) -> Any:
         if xseq:
             self.recorded[self.path].append(xseq)
         return super().tag(xseq)

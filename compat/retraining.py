@@ -68,7 +68,7 @@ def train_parser(parser: Parser, api: str) -> Score:
         parser: The parser.
         api: ``pycrfsuite`` or what stands in for it.
     """
-    training = importlib.import_module("parserator.training")
+    training: Any = importlib.import_module("parserator.training")
     module = importlib.import_module(parser.project)
     paths = [str(source_of(parser.project) / file) for file in parser.files]
     data = [row for row in training.readTrainingData(paths, module.GROUP_LABEL) if row[1]]

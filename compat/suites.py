@@ -60,7 +60,10 @@ SUITES = (
     Suite(
         "usaddress",
         data=(
-            (f"{US_ADDRESSES}/simple_address_patterns.xml", "training/multi_word_state_addresses.xml"),
+            (
+                f"{US_ADDRESSES}/simple_address_patterns.xml",
+                "training/multi_word_state_addresses.xml",
+            ),
             (f"{US_ADDRESSES}/labeled.xml", "training/labeled.xml"),
             (f"{US_ADDRESSES}/synthetic_osm_data.xml", "training/synthetic_osm_data_xml.xml"),
             (f"{US_ADDRESSES}/us50_test_tagged.xml", "training/us50_train_tagged.xml"),
