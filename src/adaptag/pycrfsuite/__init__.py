@@ -4,7 +4,7 @@ Models of CRFsuite are opened as they are. Training is adaptag's: see the guide 
 algorithms and parameters are mapped to its own.
 """
 
-from adaptag.pycrfsuite.errors import CRFSuiteError, TaggerClosedError
+from adaptag.pycrfsuite.errors import CRFSuiteError, LabelError, TaggerClosedError
 from adaptag.pycrfsuite.items import ItemSequence
 from adaptag.pycrfsuite.tagger import Tagger
 from adaptag.pycrfsuite.trainer import BaseTrainer, Trainer
@@ -14,6 +14,7 @@ __all__ = [
     "BaseTrainer",
     "CRFSuiteError",
     "ItemSequence",
+    "LabelError",
     "Tagger",
     "TaggerClosedError",
     "Trainer",
