@@ -54,10 +54,9 @@ def check_models() -> list[str]:
     """Compare all installed models; return what differs."""
     from compat import models
 
-    columns = ("labels", "bytes", "random", "natural", "tokens", "different", "probability")
-    table = _table(
-        "Models", "model", *columns, "marginal", "rewritten", "converted", "ties", "speed"
-    )
+    columns = ["labels", "bytes", "random", "natural", "tokens", "different", "probability"]
+    columns += ["marginal", "rewritten", "loaded", "converted", "ties", "speed"]
+    table = _table("Models", "model", *columns)
     problems = []
     for check in models.check_models():
         console.print(f"Compared {check.name}", highlight=False)
@@ -69,7 +68,7 @@ def check_models() -> list[str]:
             *(f"{count:,}" for count in (*counts, check.different)),
             f"{check.probability:.0e}",
             f"{check.marginal:.0e}",
-            *(str(count) for count in (check.rewritten, check.converted, check.ties)),
+            *map(str, (check.rewritten, check.loaded, check.converted, check.ties)),
             f"{check.speed:.1f}",
         )
     console.print(table)
