@@ -12,7 +12,7 @@ NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py
 export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-browser test-notebooks lint format bench bench-all bench-check results docs notebooks wheel clean
+.PHONY: demo test test-browser test-notebooks compat lint format bench bench-all bench-check results docs notebooks wheel clean
 
 demo: .venv/.built
 	$(BIN)/adaptag demo
@@ -40,6 +40,11 @@ endif
 # The notebooks of the documentation are executed again.
 test-notebooks: .venv/.test .venv/.notebooks
 	$(BIN)/python -m pytest tests/notebooks
+
+# The test suites and models of projects that use CRFsuite, with adaptag in its place: about ten
+# minutes. ARGS="usaddress models" runs a part.
+compat: .venv-compat/.installed
+	.venv-compat/bin/python -m compat $(ARGS)
 
 lint: .venv/.lint
 	$(BIN)/ruff format --check .
@@ -88,7 +93,7 @@ wheel: .venv/.made
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 clean:
-	rm -rf .venv .venv-bench build dist site
+	rm -rf .venv .venv-bench .venv-compat build dist site
 
 .venv/.made:
 	$(PYTHON) -m venv .venv
@@ -120,4 +125,12 @@ clean:
 # Groups of development tools, see pyproject.toml.
 .venv/.test .venv/.browser .venv/.lint .venv/.docs .venv/.notebooks .venv/.reproduction: .venv/.%: .venv/.built pyproject.toml
 	$(BIN)/pip install --quiet --group $*
+	touch $@
+
+# Another environment, since the projects need their own versions of what they use.
+.venv-compat/.installed: compat/requirements.txt $(SOURCES)
+	$(PYTHON) -m venv .venv-compat
+	.venv-compat/bin/pip install --quiet --upgrade "pip>=25.1" "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
+	.venv-compat/bin/pip install --quiet --no-build-isolation -C build-dir=build/compat --editable ".[sklearn]"
+	.venv-compat/bin/pip install --quiet --requirement compat/requirements.txt
 	touch $@
