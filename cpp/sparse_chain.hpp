@@ -148,7 +148,7 @@ class SparseChain {
         const V score = load(edge_.data() + size_t(i) * W + j) + from[i];
         const I better = score > best;
         best = better ? score : best;
-        best_label = better ? I{} + i : best_label;
+        best_label = better ? I{} + int64_t(i) : best_label;
       }
       best += load(node_.data() + size_t(t) * W + j);
       std::memcpy(to + j, &best, sizeof best);

@@ -53,9 +53,10 @@ def test_all_arguments_are_there():
     ],
 )  # fmt: skip
 def test_the_model_is_that_of_the_trainer(tmp_path, algorithm, arguments, parameters):
-    crf = CRF(algorithm, **arguments).fit(X, Y)
+    some = [[{n: max(v, 0) for n, v in item.items()} for item in items] for items in X]
+    crf = CRF(algorithm, **arguments).fit(some, Y)
     trainer = pycrfsuite.Trainer("lbfgs", parameters, verbose=False)
-    for items, labels in zip(X, Y, strict=True):
+    for items, labels in zip(some, Y, strict=True):
         trainer.append(items, labels)
     trainer.train(tmp_path / "m.crfsuite")
     with pycrfsuite.Tagger().open(tmp_path / "m.crfsuite") as tagger:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import adaptag
 from adaptag import pycrfsuite as ours
-from adaptag.errors import AdaptagError, CorpusError, ModelError, ParameterError
+from adaptag.errors import AdaptagError, CorpusError, FileError, ModelError, ParameterError
 from adaptag.pycrfsuite._logparser import TrainLogParser
 from tests.unit.test_crfsuite_models import LABELS, random_sequences
 
@@ -168,7 +168,7 @@ def test_files_that_are_no_models(tmp_path, path):
     tagger = ours.Tagger()
     with pytest.raises(FileNotFoundError):
         tagger.open(tmp_path / "none")
-    with pytest.raises(OSError, match="folder"):
+    with pytest.raises(FileError, match="directory"):
         tagger.open(tmp_path)
     with pytest.raises(ParameterError, match="str"):
         tagger.open_inmemory("text")
@@ -212,6 +212,21 @@ def test_a_tagger_of_a_model_in_memory():
     found = [{y: tagger.marginal(y, t) for y in model.labels} for t in range(len(WEATHER))]
     for row, expected in zip(found, marginals, strict=True):
         np.testing.assert_allclose(list(row.values()), list(expected.values()), atol=1e-5)
+
+
+def test_features_without_weights_are_left_out():
+    sequences = random_sequences(6, 30)
+    labels = [[("a", "b")["ü東😀" in item] for item in sequence] for sequence in sequences]
+    model = adaptag.train(sequences, labels, algorithm="owlqn", l1=1.0, scheme="as-is")
+    table = model.node_weights()
+    expected = {
+        (model.index.name(p), model.labels[y]): float(table[p, y])
+        for p, y in zip(*np.nonzero(table), strict=True)
+    }
+    info = ours.Tagger.of(model).info()
+    assert info.state_features == expected
+    assert set(info.attributes) == {name for name, _ in expected}
+    assert len(info.attributes) < len(table)
 
 
 def test_the_log_is_parsed_as_python_crfsuite_does(real):

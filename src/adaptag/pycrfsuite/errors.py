@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptag.errors import AdaptagError
 
-__all__ = ["CRFSuiteError", "LabelError", "TaggerClosedError"]
+__all__ = ["CRFSuiteError", "LabelError", "LabelTypeError", "TaggerClosedError"]
 
 
 class CRFSuiteError(AdaptagError):
@@ -28,3 +28,7 @@ class TaggerClosedError(CRFSuiteError, RuntimeError):
 
 class LabelError(CRFSuiteError, RuntimeError):
     """A label is not one of the model's."""
+
+
+class LabelTypeError(CRFSuiteError, TypeError):
+    """A label is not a string."""

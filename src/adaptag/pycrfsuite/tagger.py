@@ -59,8 +59,6 @@ class Tagger:
             name: The file: a model of CRFsuite, or one of adaptag whose features are attributes.
         """
         path = os.fsdecode(name)
-        if Path(path).is_dir():
-            raise IsADirectoryError(f"{shown(path)}: a folder; expected a model file")
         return self._open(read_bytes(path), shown(path))
 
     def open_inmemory(self, value: bytes) -> contextlib.closing[Tagger]:

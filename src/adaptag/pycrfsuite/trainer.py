@@ -15,12 +15,13 @@ from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.settings import AS_IS
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.tagging_job import tagging_job
-from adaptag.errors import CorpusError, ParameterError
+from adaptag.errors import CorpusError, ParameterError, described
 from adaptag.features.settings import FeatureSettings
 from adaptag.foreign.crfsuite import crfsuite_bytes
 from adaptag.foreign.sparse_chain import SparseChain
 from adaptag.pycrfsuite import log
 from adaptag.pycrfsuite._logparser import TrainLogParser
+from adaptag.pycrfsuite.errors import LabelTypeError
 from adaptag.pycrfsuite.items import ItemSequence
 from adaptag.pycrfsuite.parameters import Conversion, Declaration, convert, declaration, parse
 from adaptag.pycrfsuite.seen_pairs import restrict
@@ -69,7 +70,7 @@ def _label(label: Any) -> str:
     if isinstance(label, bytes):
         return label.decode()
     if not isinstance(label, str):
-        raise TypeError(f"a label is the {type(label).__name__} {label!r}; allowed: a string")
+        raise LabelTypeError(f"a label is {described(label)}; allowed: a string")
     return label
 
 
