@@ -41,8 +41,8 @@ endif
 test-notebooks: .venv/.test .venv/.notebooks
 	$(BIN)/python -m pytest tests/notebooks
 
-# The test suites and models of projects that use CRFsuite, with adaptag in its place: about ten
-# minutes. ARGS="usaddress models" runs a part.
+# The test suites and models of projects that use CRFsuite, with adaptag in its place;
+# ARGS="usaddress models" runs a part.
 compat: .venv-compat/.installed
 	.venv-compat/bin/python -m compat $(ARGS)
 

@@ -8,6 +8,7 @@ import sys
 from rich.console import Console
 from rich.table import Table
 
+MAX_SHOWN = 20  # tests that fail for the same reason
 console = Console(width=None if sys.stdout.isatty() else 200)
 
 
@@ -22,6 +23,7 @@ def _table(title: str, *columns: str) -> Table:
 
 def check_suites(projects: list[str]) -> list[str]:
     """Run the test suites; return what was not expected."""
+    from compat.sources import WORK
     from compat.suites import SUITES, run_suite
 
     unknown = set(projects) - {suite.project for suite in SUITES}
@@ -39,14 +41,19 @@ def check_suites(projects: list[str]) -> list[str]:
         cells = map(str, (len(run.outcomes), *counts, len(run.unexpected)))
         table.add_row(run.suite.project, run.api, *cells)
     console.print(table)
+    lines = []
     for run in runs:
         reasons: dict[str, list[str]] = {}
         for test, reason in run.known.items():
             reasons.setdefault(reason, []).append(test)
         for reason, tests in reasons.items():
-            console.print(f"\n{run.suite.project} with {run.api}, {len(tests)}: {reason}")
-            for test in tests if len(tests) < 20 else [*tests[:5], "…"]:
-                console.print(f"    {test}", markup=False, highlight=False, soft_wrap=True)
+            head = f"{run.suite.project} with {run.api}, {len(tests)}: {reason}"
+            lines += [head, *(f"    {test}" for test in tests)]
+            shown = tests if len(tests) <= MAX_SHOWN else [*tests[:5], "…"]
+            for line in ("", head, *(f"    {test}" for test in shown)):
+                console.print(line, markup=False, highlight=False, soft_wrap=True)
+    (WORK / "failures.txt").write_text("\n".join([*lines, ""]), encoding="utf-8")
+    console.print(f"\nAll failing tests are listed in {WORK / 'failures.txt'}")
     return [message for run in runs for message in run.unexpected]
 
 

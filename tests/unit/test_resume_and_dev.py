@@ -143,6 +143,6 @@ def test_errors_of_our_own_are_not_taken_for_bad_input(monkeypatch):
     def broken(*_, **__):
         raise TypeError("a bug")
 
-    monkeypatch.setattr("adaptag.decoding.model.corpus_of", broken)
+    monkeypatch.setattr("adaptag.decoding.sentences.corpus_of", broken)
     with pytest.raises(TypeError, match="a bug"):
         model.marginals(["the"])
