@@ -7,10 +7,10 @@ Then the weights are mixed. A row of weights, which moved by d_k in worker k, mo
 
 where s_k is the sum of the step sizes of its updates, times the mean number of features of a token,
 as these move its scores together, and g(s) is the share of its way that such steps take a weight;
-as g is bounded, moves that all workers made alike do not add up too far. Where few updates of a rare feature were made, f is nearly 1 and
-the moves add up, as if one worker had made all of them; a feature that one worker alone has seen is
-never diluted. Where each worker moved a weight to what is best for its shard, f is nearly 1 / K and
-the moves are averaged.
+as g is bounded, moves that all workers made alike do not add up too far. Where few updates of a
+rare feature were made, f is nearly 1 and the moves add up, as if one worker had made all of them; a
+feature that one worker alone has seen is never diluted. Where each worker moved a weight to what is
+best for its shard, f is nearly 1 / K and the moves are averaged.
 
 ADF's rates fall in each worker with the windows of its shard, and are averaged: the decay of a
 window is linear in the frequency, so their mean is that of all sentences. As K workers learn less
