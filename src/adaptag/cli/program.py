@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import TextIO
 
-from adaptag.cli.output import BAD_INPUT, DIVERGED
+from adaptag.cli.output import BAD_INPUT, DIVERGED, end_interrupted
 from adaptag.errors import (
     AdaptagError,
     AdaptagWarning,
@@ -22,6 +22,8 @@ from adaptag.errors import (
 )
 
 __all__ = ["run", "start"]
+
+CTRL_C = 130  # the exit code of typer after an interrupt
 
 
 def _show_warning(
@@ -106,8 +108,9 @@ def _open_streams() -> None:
             if opened != number:
                 os.dup2(opened, number)
                 os.close(opened)
-            mode = "r" if number == 0 else "w"
-            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
+            stream = open(number, "r" if number == 0 else "w", closefd=False)  # noqa: SIM115
+            setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)  # which keeps it open
     buffer, encoding = sys.stderr.buffer, sys.stderr.encoding
     sys.stderr = _Messages(buffer, encoding, "backslashreplace", line_buffering=True)
 
@@ -118,13 +121,16 @@ def start() -> None:
     SIGTERM acts like Ctrl-C. After a plain command line the process ends at once: taking the
     interpreter and all memory apart takes time, too.
     """
-    from adaptag.training.interrupts import interrupt_at_termination
+    from adaptag.training.interrupts import install_handlers
 
-    _open_streams()
-    interrupt_at_termination()
-    if run():
-        sys.stderr.flush()
-        os._exit(0)
+    try:
+        install_handlers()
+        _open_streams()
+        if run():
+            sys.stderr.flush()
+            os._exit(0)
+    except KeyboardInterrupt:  # just before the program began, or after it ended
+        end_interrupted("")
 
 
 def run() -> bool:
@@ -149,18 +155,28 @@ def run() -> bool:
         _discard_output()
         sys.exit(BAD_INPUT)
     except KeyboardInterrupt:  # before the command began, or after it ended
-        from adaptag.training.interrupts import exit_code
+        end_interrupted("")
+    except Exception:
+        from adaptag.training.interrupts import was_interrupted
 
-        sys.exit(exit_code())
+        if not was_interrupted():
+            raise
+        end_interrupted("")  # what is imported may turn an interrupt into another exception
 
 
 def _run() -> bool:
     command = _plain_command(sys.argv[1:])
     if command is None:
         from adaptag.cli.main import app
+        from adaptag.training.interrupts import exit_code
 
         gc.enable()
-        app()
+        try:
+            app()
+        except SystemExit as end:
+            if end.code == CTRL_C != exit_code():  # typer takes any interrupt for Ctrl-C
+                end_interrupted("")
+            raise
     else:
         gc.enable()
         _run_plain(command)

@@ -11,20 +11,29 @@ if TYPE_CHECKING:
 
     from typing_extensions import Self
 
-__all__ = ["Interrupts", "exit_code", "interrupt_at_termination"]
+__all__ = ["Interrupts", "exit_code", "install_handlers", "was_interrupted"]
 
-_received = int(signal.SIGINT)  # the last signal that was turned into an interrupt
+_received: int | None = None  # the last signal that was turned into an interrupt
 
 
 def exit_code() -> int:
     """The exit code of a program that was interrupted: 130 after Ctrl-C, 143 after SIGTERM."""
-    return 128 + _received
+    return 128 + (_received or signal.SIGINT)
 
 
-def interrupt_at_termination() -> None:
-    """Let SIGTERM act like Ctrl-C from now on, unless a handler is installed or it is ignored."""
-    if signal.getsignal(signal.SIGTERM) is signal.SIG_DFL:
-        signal.signal(signal.SIGTERM, _interrupt)
+def was_interrupted() -> bool:
+    """Whether a handler that was installed has raised an interrupt, whatever became of it."""
+    return _received is not None
+
+
+def install_handlers() -> None:
+    """Let SIGTERM act like Ctrl-C from now on, unless it is handled otherwise, or ignored."""
+    for number, usual in (
+        (signal.SIGINT, signal.default_int_handler),
+        (signal.SIGTERM, signal.SIG_DFL),
+    ):
+        if signal.getsignal(number) is usual:
+            signal.signal(number, _interrupt)
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -42,7 +51,7 @@ class Interrupts:
     and what was reached is kept. A second interrupt raises KeyboardInterrupt at once. One that is
     entered inside of another shares its note. Handlers that a program has installed itself, and
     threads other than the main one, are not affected; nor is SIGTERM, which ends a program, unless
-    ``interrupt_at_termination`` was called.
+    ``install_handlers`` was called.
 
     Attributes:
         requested: Whether an interrupt has come.
