@@ -137,6 +137,23 @@ def test_classifiers(name, threads, tmp_path):
     assert killed(run, tmp_path / "c", 4.5 * len(DOCUMENTS[0])).to_bytes() == expected
 
 
+def test_saving_at_any_time_changes_no_bit_of_classifiers(tmp_path):
+    """Documents are trained on in a form of their own, which reads weights in its own way."""
+    rng = np.random.default_rng(1)
+    texts = [" ".join(f"w{k}" for k in rng.integers(0, 60, 12)) for _ in range(120)]
+    data = texts, [str(k) for k in rng.integers(0, 3, 120)]
+    for name in ("adf", "sgd"):
+        for threads in (1, 2):
+            given = {"algorithm": name, "passes": 9, "threads": threads}
+            expected = DocumentClassifier.train(*data, **given).to_bytes()
+            for every in (1, 2, 3, 10):
+                path = tmp_path / f"{name}{threads}{every}"
+                saved = DocumentClassifier.train(*data, **given, checkpoint=path, every=every)
+                assert saved.to_bytes() == expected
+            again = DocumentClassifier.train(*data, **given, resume=path)
+            assert again.to_bytes() == expected
+
+
 def test_saving_changes_no_bit(tmp_path):
     for name in algorithms():
         saved = train(algorithm=name, checkpoint=tmp_path / "c", every="0.0001s")

@@ -20,6 +20,7 @@ from adaptag.training.callbacks import PassReport, comparable
 from adaptag.training.checkpoint import Checkpoint, PassSums
 from adaptag.training.engine import LocalEngine
 from adaptag.training.online import divergence
+from adaptag.training.orders import OrderedTraining
 from adaptag.training.result import DIVERGED, INTERRUPT, Result
 from adaptag.training.settings import TrainingSettings
 
@@ -188,6 +189,8 @@ class Run:
             self._interrupted()
         else:
             self.result.stopped = ended or "passes"
+        if isinstance(trainer, OrderedTraining):
+            trainer.sync()  # whether a checkpoint was saved or not, weights are read alike
         self.finish(trainer.current_weights())
 
     def _new_trainer(self) -> OnlineTraining:
