@@ -12,7 +12,7 @@ NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py
 export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-browser test-notebooks compat lint format bench bench-all bench-check results docs notebooks wheel clean
+.PHONY: demo test faults test-browser test-notebooks compat lint format bench bench-all bench-check results docs notebooks wheel clean
 
 demo: .venv/.built
 	$(BIN)/adaptag demo
@@ -24,6 +24,10 @@ test: .venv/.test
 	$(BIN)/python -m pytest tests/ray
 	$(MAKE) .venv/.generic
 	ADAPTAG_CORE=generic $(BIN)/python -m pytest -n auto $(NUMERIC_TESTS)
+
+# Kills commands at random moments and starts them again; tests/faults has a short part of that.
+faults: .venv/.test
+	$(BIN)/python -m tests.faults.long $(ARGS)
 
 # Pages in a real browser: Chromium, where one is installed. With REQUIRE_BROWSER set, it must be.
 BROWSER := $(firstword $(foreach name,chromium chromium-browser google-chrome google-chrome-stable,\

@@ -18,7 +18,7 @@ from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences, eva
 from adaptag.features.settings import FeatureSettings
 from adaptag.settings import AUTO, split_options, with_options
 from adaptag.storage.tensors import kind_of
-from adaptag.training.checkpoint import check_checkpoint, continued
+from adaptag.training.saving import Saving
 from adaptag.training.settings import TaggingSettings, parameter_names
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def train(
     start: Model | PathLike | None = None,
     resume: PathLike | None = None,
     checkpoint: PathLike | None = None,
+    every: int | str | None = None,
     format: Format = None,  # noqa: A002
     callbacks: Sequence[Callback] = (),
     **options: Any,
@@ -66,9 +67,13 @@ def train(
         start: A model to start from: its features and labels stay, those that are new in the data
             are added, and its weights are trained further.
         resume: A checkpoint to continue from, with its algorithm, parameters and seed, on the same
-            data: 5 passes and 5 more give the same bits as 10. ``passes`` are those to add; a pass
-            that was interrupted counts as one. Training that had a ``start`` needs it again.
-        checkpoint: A file for the state of training at the end, for ``resume``.
+            data: the result has the same bits as that of a run without interruption. ``passes``
+            are those of the whole run. Training that had a ``start`` needs it again. The file need
+            not exist yet if ``checkpoint`` is the same one.
+        checkpoint: A file for the state of training, for ``resume``. It is replaced while training
+            goes on, and at its end.
+        every: How often: a number of passes, or a time such as ``"30s"``, ``"5m"`` or ``"2h"``. By
+            default once a minute.
         format: The format of a column file, if it cannot be detected; ``attributes`` for a
             CRFsuite file; ``jsonl``, ``json``, ``doccano``, ``label-studio`` or ``brat`` for
             labelled texts; ``docbin`` or a ``DocBinFormat`` for documents of spaCy.
@@ -78,7 +83,8 @@ def train(
             ``sigma``, …). See [the settings](guide/settings.md).
 
     Returns:
-        The model. Ctrl-C ends training early and keeps what was reached.
+        The model. Ctrl-C ends training early and keeps what was reached; so does divergence, with
+        a ``DivergenceWarning``.
 
     Examples:
         >>> import adaptag
@@ -92,11 +98,8 @@ def train(
         options, FeatureSettings, TaggingSettings, also=parameter_names()
     )
     settings = TaggingSettings.from_options(training, parameters)
-    state = None
-    if resume is not None:
-        state, settings = continued(resume, settings, {**training, **parameters})
-    elif checkpoint is not None:
-        check_checkpoint(settings)
+    saving = Saving.of(checkpoint, every, resume)
+    settings = saving.continued(settings, training)
     origin = start if start is None or isinstance(start, Model) else Model.load(start)
     dataset = _encode(data, labels, FeatureSettings(**features), origin, format, settings.threads)
     job = tagging_job(
@@ -108,11 +111,8 @@ def train(
         tokenizer=features.get("tokenizer"),
         callbacks=callbacks,
     )
-    job.resume = state
-    model = job.run()
-    if checkpoint is not None and job.result.checkpoint is not None:
-        job.result.checkpoint.save(checkpoint)
-    return model
+    saving.attach(job)
+    return job.run()
 
 
 @with_options(FeatureSettings)

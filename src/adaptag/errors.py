@@ -10,10 +10,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdaptagError",
+    "AdaptagWarning",
     "CorpusError",
     "CorpusWarning",
     "DivergenceError",
+    "DivergenceWarning",
     "FileError",
+    "FileWarning",
     "MissingFileError",
     "ModelError",
     "NotTrainedError",
@@ -42,8 +45,20 @@ class CorpusError(AdaptagError):
     """A data file cannot be read: the message starts with ``file:line``."""
 
 
-class CorpusWarning(UserWarning):
+class AdaptagWarning(UserWarning):
+    """Base of all warnings."""
+
+
+class CorpusWarning(AdaptagWarning):
     """Data was read, but probably not as it was meant."""
+
+
+class FileWarning(AdaptagWarning):
+    """A file could not be written, and work went on without it."""
+
+
+class DivergenceWarning(AdaptagWarning):
+    """Training diverged, and ended with the last weights that are finite."""
 
 
 class TemplateError(AdaptagError):

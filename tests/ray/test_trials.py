@@ -219,7 +219,7 @@ class Interrupt(TuningCallback):
 
 
 def test_ctrl_c_stops_all_and_the_search_can_be_resumed(cluster, found, tmp_path):
-    call = {**SEARCH, "cluster": cluster, "state_file": tmp_path / "state"}
+    call = {**SEARCH, "cluster": cluster, "checkpoint": tmp_path / "state"}
     with pytest.raises(KeyboardInterrupt):
         tune(DATA, **call, callbacks=[Interrupt()])
     wait_until_idle()

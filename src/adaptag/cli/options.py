@@ -15,11 +15,13 @@ if TYPE_CHECKING:
 __all__ = [
     "CalibrationOption",
     "ChartOption",
+    "CheckpointOption",
     "ClusterOption",
     "CommentOption",
     "ConstraintsOption",
     "DevOption",
     "DocstartOption",
+    "EveryOption",
     "FormatOption",
     "JsonOption",
     "LegalOption",
@@ -28,6 +30,8 @@ __all__ = [
     "ModelOption",
     "NewModelOption",
     "OutputOption",
+    "RestartOption",
+    "ResumeOption",
     "SaveEveryOption",
     "SeparatorOption",
     "ThreadsOption",
@@ -38,6 +42,7 @@ __all__ = [
 
 SAVE_EVERY = 10_000
 PANEL = "Format of the files"
+CHECKPOINTS = "Checkpoints"
 
 ModelOption = Annotated[Path, option("--model", "-m", help="The model file.")]
 NewModelOption = Annotated[Path, option("--model", "-m", help="The model file to write.")]
@@ -64,7 +69,39 @@ ConstraintsOption = Annotated[
 ]
 SaveEveryOption = Annotated[
     int,
-    option("--every", min=1, help="With a stream: save the model after this many sentences."),
+    option("--every", min=1, help="Save the model each time this many sentences are learned."),
+]
+CheckpointOption = Annotated[
+    Path | None,
+    option(
+        help="Save the state of training here while it goes on, and at its end, for --resume.",
+        panel=CHECKPOINTS,
+    ),
+]
+EveryOption = Annotated[
+    str | None,
+    option(
+        metavar="N|TIME",
+        help="How often: a number of passes, or a time such as 30s, 5m or 2h.",
+        show_default="1m",
+        panel=CHECKPOINTS,
+    ),
+]
+RestartOption = Annotated[
+    bool,
+    option(
+        "--restart",
+        help="Start over and discard the content of the checkpoint.",
+        panel=CHECKPOINTS,
+    ),
+]
+ResumeOption = Annotated[
+    Path | None,
+    option(
+        help="Continue from this checkpoint, on the same data. With --checkpoint of the same file "
+        "it need not exist yet: the same command can be repeated until training is finished.",
+        panel=CHECKPOINTS,
+    ),
 ]
 FollowOption = Annotated[
     bool,
