@@ -14,6 +14,7 @@ from adaptag.errors import CorpusError, ModelError, ParameterError
 from adaptag.features.settings import FeatureSettings
 from adaptag.features.template import Template
 from adaptag.parallel import threads_for
+from adaptag.storage.memory import check_memory
 from adaptag.storage.stored import PickledFields
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ __all__ = [
 
 NO_TOKEN = 0xFFFFFFFF
 KIND = "template"
+NUMBERING_BYTES = 4  # at least, for each line at each token
 GENERAL = "general"  # the template unless another one is given
 TENSORS = {
     "vocabulary_bytes": (np.uint8, 1),
@@ -117,6 +119,12 @@ class FeatureIndex(PickledFields):
         settings = (settings or FeatureSettings()).check()
         template = template_for(corpus, settings, labelled=labelled)
         columns = feature_columns(corpus, labelled=labelled)
+        firing = len(template.lines) * corpus.n_tokens
+        check_memory(
+            NUMBERING_BYTES * firing,
+            f"{corpus.n_tokens:,} tokens with the {len(template.lines):,} lines of the template",
+            "use fewer lines, or less data",
+        )
         if settings.hash_bits is not None:
             index = cls.hashed(template, settings.hash_bits, columns)
             return index, index.encode(corpus, labelled=labelled, threads=threads)
