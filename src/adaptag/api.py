@@ -18,6 +18,7 @@ from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences, eva
 from adaptag.features.settings import FeatureSettings
 from adaptag.settings import AUTO, split_options, with_options
 from adaptag.storage.tensors import kind_of
+from adaptag.training.callbacks import check_callbacks
 from adaptag.training.saving import Saving
 from adaptag.training.settings import TaggingSettings, parameter_names
 
@@ -98,6 +99,7 @@ def train(
         options, FeatureSettings, TaggingSettings, also=parameter_names()
     )
     settings = TaggingSettings.from_options(training, parameters)
+    check_callbacks(callbacks)
     saving = Saving.of(checkpoint, every, resume)
     settings = saving.continued(settings, training)
     origin = start if start is None or isinstance(start, Model) else Model.load(start)
@@ -231,7 +233,7 @@ def evaluate(gold: Sequence[Any], predicted: Sequence[Any], *, metric: str = AUT
         >>> result.chunks.f1
         100.0
     """
-    if len(gold) and is_text(gold[0]):
+    if isinstance(gold, (list, tuple)) and gold and is_text(gold[0]):
         sides = (_tagged(records_of_data(list(texts))) for texts in (gold, predicted))
         return evaluate_spans(*sides)
     return evaluate_sequences(gold, predicted, metric=metric)

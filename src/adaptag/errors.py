@@ -17,6 +17,7 @@ __all__ = [
     "DivergenceWarning",
     "FileError",
     "FileWarning",
+    "MemoryLimitError",
     "MissingFileError",
     "ModelError",
     "NotTrainedError",
@@ -50,7 +51,7 @@ class AdaptagWarning(UserWarning):
 
 
 class CorpusWarning(AdaptagWarning):
-    """Data was read, but probably not as it was meant."""
+    """Data can be used, but probably not as it was meant, or only slowly."""
 
 
 class FileWarning(AdaptagWarning):
@@ -75,6 +76,10 @@ class UnusedArgumentWarning(UserWarning):
 
 class DivergenceError(AdaptagError):
     """Training diverged: a loss or a weight is not finite."""
+
+
+class MemoryLimitError(AdaptagError, MemoryError):
+    """Work needs more memory than the machine, its cgroup or ``ulimit`` has."""
 
 
 class ModelError(AdaptagError):
@@ -111,9 +116,11 @@ def described(value: object) -> str:
     return f"the {'string' if isinstance(value, str) else type(value).__name__} {shown}"
 
 
-def unknown(kind: str, name: str, allowed: Iterable[str]) -> str:
+def unknown(kind: str, name: object, allowed: Iterable[str]) -> str:
     """Return the message that ``name`` is not a ``kind``, with what was probably meant."""
     names = sorted(allowed)
+    if not isinstance(name, str):
+        return f"the {kind} is {described(name)}; allowed: {', '.join(names)}"
     import difflib
 
     close = difflib.get_close_matches(name, names, n=1)

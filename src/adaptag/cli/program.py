@@ -154,6 +154,12 @@ def run() -> bool:
         sys.stderr.write(f"adaptag: {where}: {error.strerror or error}\n")
         _discard_output()
         sys.exit(BAD_INPUT)
+    except MemoryError:
+        sys.stderr.write(
+            "adaptag: out of memory: less data at a time, fewer features (--cutoff, --hash-bits) "
+            "or fewer labels need less\n"
+        )
+        sys.exit(BAD_INPUT)
     except KeyboardInterrupt:  # before the command began, or after it ended
         end_interrupted("")
     except Exception:

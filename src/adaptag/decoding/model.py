@@ -21,6 +21,7 @@ from adaptag.evaluation.calibration import BINS
 from adaptag.foreign.files import read_foreign
 from adaptag.model.compact import choose_threshold, compact_index
 from adaptag.model.linear_chain import NO_WEIGHTS
+from adaptag.storage.tensors import check_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -57,14 +58,15 @@ class Model(SentenceDecoder):
 
     @classmethod
     def load(cls, path: PathLike, *, verify: bool = False, copy: bool = False) -> Self:
-        """Load a model: of adaptag, mapped into memory, or of a program whose files are read.
+        """Load a model: of adaptag, or of a program whose files are read.
 
         Args:
             path: The file. Its first bytes say what it is; see ``adaptag.foreign``.
             verify: Whether to check the checksum of the arrays even in a file larger than 64 MiB.
-            copy: Whether to read the file into memory instead, so that it may be overwritten while
-                it is in use.
+            copy: Whether to read even a file larger than 256 MiB into memory instead of mapping
+                it, so that it may be overwritten while it is in use.
         """
+        check_path(path)
         chain = read_foreign(path)
         if chain is None:
             return super().load(path, verify=verify, copy=copy)

@@ -11,6 +11,7 @@ from adaptag.decoding.options import DecodingOptions
 from adaptag.errors import CorpusError
 from adaptag.evaluation import Evaluation, evaluate_ids, metric_of, sentence_counts
 from adaptag.settings import AUTO
+from adaptag.training.interrupts import interruptible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,4 +67,5 @@ class TagScorer:
 
     def __call__(self, model: Model) -> float:
         """The score in percent."""
-        return self.evaluate(model).score
+        with interruptible():
+            return self.evaluate(model).score

@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import itertools
 from functools import cached_property
+from numbers import Integral
+from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +15,7 @@ from adaptag._native import core
 from adaptag.corpus.data import as_list, corpus_of
 from adaptag.decoding.decoder import ChainDecoder, Segment, raises_corpus_errors
 from adaptag.decoding.options import DecodingOptions
-from adaptag.errors import CorpusError, ParameterError, unknown
+from adaptag.errors import CorpusError, ParameterError, described, unknown
 from adaptag.parallel import threads_for
 
 if TYPE_CHECKING:
@@ -103,8 +105,9 @@ class SentenceDecoder(ChainDecoder):
     ) -> float:
         """Return the probability of a label sequence."""
         numbers = {label: number for number, label in enumerate(self.labels)}
+        labels = as_list(labels, "labels")
         for label in labels:
-            if label not in numbers:
+            if not isinstance(label, str) or label not in numbers:
                 raise ParameterError(unknown("label", label, self.labels))
         encoded = self._one(sentence)
         if len(labels) != len(encoded.positions) - 1:
@@ -131,11 +134,11 @@ class SentenceDecoder(ChainDecoder):
         constraints: Declared = None,
     ) -> list[tuple[list[str], float]]:
         """Find the ``n`` most probable label sequences, exactly, with their probabilities."""
-        if not 1 <= n <= MAX_N:
-            raise ParameterError(f"n is {n}; allowed: 1 to {MAX_N}")
+        if not isinstance(n, Integral) or not 1 <= n <= MAX_N:
+            raise ParameterError(f"n is {n!r}; allowed: whole numbers from 1 to {MAX_N}")
         decoder = self.decoder_for(DecodingOptions(legal, constraints))
         encoded = self._one(sentence)
-        paths, scores = decoder.n_best(encoded, n, self._allowed(allowed, encoded))[0]
+        paths, scores = decoder.n_best(encoded, int(n), self._allowed(allowed, encoded))[0]
         return [
             ([self.labels[y] for y in path], float(p))
             for path, p in zip(paths, np.exp(scores), strict=True)
@@ -203,13 +206,19 @@ class SentenceDecoder(ChainDecoder):
         if allowed is None:
             return None
         n_tokens = len(encoded.positions) - 1
+        sets = (list, tuple, set, frozenset, NoneType)
+        if not isinstance(allowed, (list, tuple)) or not all(isinstance(s, sets) for s in allowed):
+            raise ParameterError(
+                f"allowed is {described(allowed)}; allowed: a list of one entry for each token, a "
+                "list of labels or None"
+            )
         if len(allowed) != n_tokens:
             raise ParameterError(f"allowed: {len(allowed)} entries for {n_tokens} tokens")
         numbers = {label: number for number, label in enumerate(self.labels)}
         mask = np.zeros((n_tokens, len(self.labels)), np.uint8)
         for t, labels in enumerate(allowed):
             for label in self.labels if labels is None else labels:
-                if label not in numbers:
+                if not isinstance(label, str) or label not in numbers:
                     raise ParameterError(f"allowed, token {t}: {unknown('label', label, numbers)}")
                 mask[t, numbers[label]] = 1
         return mask

@@ -14,6 +14,7 @@ from adaptag.errors import CorpusError, ModelError, ParameterError
 from adaptag.features.settings import FeatureSettings
 from adaptag.features.template import Template
 from adaptag.parallel import threads_for
+from adaptag.storage.memory import check_memory
 from adaptag.storage.stored import PickledFields
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ __all__ = [
 
 NO_TOKEN = 0xFFFFFFFF
 KIND = "template"
+NUMBERING_BYTES = 4  # at least, for each line at each token
 GENERAL = "general"  # the template unless another one is given
 TENSORS = {
     "vocabulary_bytes": (np.uint8, 1),
@@ -117,6 +119,12 @@ class FeatureIndex(PickledFields):
         settings = (settings or FeatureSettings()).check()
         template = template_for(corpus, settings, labelled=labelled)
         columns = feature_columns(corpus, labelled=labelled)
+        firing = len(template.lines) * corpus.n_tokens
+        check_memory(
+            NUMBERING_BYTES * firing,
+            f"{corpus.n_tokens:,} tokens with the {len(template.lines):,} lines of the template",
+            "use fewer lines, or less data",
+        )
         if settings.hash_bits is not None:
             index = cls.hashed(template, settings.hash_bits, columns)
             return index, index.encode(corpus, labelled=labelled, threads=threads)
@@ -325,14 +333,18 @@ def template_of(header: Mapping[str, Any]) -> tuple[Template, int | None]:
 def template_for(corpus: Corpus, settings: FeatureSettings, *, labelled: bool = True) -> Template:
     """Return the template of the settings, for the columns of a corpus."""
     if isinstance(corpus, AttributeCorpus):
-        template = settings.template or Template.for_attributes()
+        template = settings.template
+        if template is None or (isinstance(template, str) and not template):
+            template = Template.for_attributes()
         if not isinstance(template, Template) or not template.attributes:
             raise ParameterError(
                 "attributes are features already: they cannot be combined with a template"
             )
     else:
         columns = corpus.n_feature_columns(labelled=labelled)
-        template = Template.load(settings.template or GENERAL, columns)
+        given = settings.template
+        unset = given is None or (isinstance(given, str) and not given)
+        template = Template.load(GENERAL if unset else given, columns)
         if template.attributes:
             raise CorpusError(f"{corpus.name}: holds columns, not attributes")
         line = f":{corpus.lines[0]}" if len(corpus.lines) else ""
