@@ -20,8 +20,9 @@ Program make_program(const std::vector<PyColumn>& columns, const std::vector<PyL
                      int attribute_skeleton, int attribute_kind) {
   std::vector<Column> out_columns;
   for (const auto& [source, name, length] : columns) {
-    const auto* macro = std::find_if(std::begin(transform_names), std::end(transform_names),
-                                     [&](const TransformName& m) { return m.name == name; });
+    const auto* macro =
+        std::find_if(std::begin(transform_names), std::end(transform_names),
+                     [&wanted = name](const TransformName& m) { return m.name == wanted; });
     if (macro == std::end(transform_names) || source < 0 || source > 9999 || length < 0)
       throw std::invalid_argument("template: a macro is out of range");
     out_columns.push_back({source, macro->transform, length});
