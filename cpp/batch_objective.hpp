@@ -58,11 +58,14 @@ class BatchObjective {
     }
   }
 
-  // L(w), adding ∂L/∂w to gradient [n_weights] where there is one.
-  Totals operator()(const float* weights, float* gradient, int threads) {
+  // L(w), adding ∂L/∂w to gradient [n_weights] where there is one. Calls after_block() in this
+  // thread after each block; it may throw.
+  template <class F>
+  Totals operator()(const float* weights, float* gradient, int threads, F&& after_block) {
     if (gradient) list_rows(threads);
-    return with_width(layout_.width,
-                      [&]<int W>() { return evaluate<W>(weights, gradient, threads); });
+    return with_width(layout_.width, [&]<int W>() {
+      return evaluate<W>(weights, gradient, threads, after_block);
+    });
   }
 
  private:
@@ -85,8 +88,8 @@ class BatchObjective {
     std::atomic<size_t> sentence{0}, row{0};  // the next to be taken
   };
 
-  template <int W>
-  Totals evaluate(const float* weights, float* gradient, int threads) {
+  template <int W, class F>
+  Totals evaluate(const float* weights, float* gradient, int threads, F& after_block) {
     Totals totals;
     std::vector<Counters> counters(blocks_.size());
     in_team(threads, [&](Team& team, int member) {
@@ -101,6 +104,7 @@ class BatchObjective {
             for (size_t i = 0; i < blocks_[b - 1].last - blocks_[b - 1].first; ++i)
               totals += before.sentences[i].totals;
         }
+        if (member == 0) after_block();
         team.wait(member);
       }
     });

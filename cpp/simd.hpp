@@ -56,7 +56,9 @@ template <class V, class I>
   p = p * f + 1.6666665459e-1f;
   p = p * f + 5.0000001201e-1f;
   p = p * (f * f) + f + 1.0f;
-  const I bits = (I)p + ((I)shifted << 23);
+  // Unsigned, since x may be above 0 or no number where weights are: the sum may overflow.
+  typedef uint32_t U __attribute__((vector_size(sizeof(V))));
+  const U bits = (U)p + ((U)shifted << 23);
   return in_range ? (V)bits : V{};
 }
 

@@ -6,6 +6,7 @@
 #include "../batch_objective.hpp"
 #include "../quasi_newton.hpp"
 #include "dataset.hpp"
+#include "signals.hpp"
 
 using namespace nb::literals;
 
@@ -28,10 +29,12 @@ class PyObjective {
     if (gradient) check_weights(layout_, gradient->size());
     check_threads(threads);
     Totals totals;
+    Signals signals;
     {
       nb::gil_scoped_release release;
       const std::lock_guard lock(mutex_);
-      totals = objective_(weights.data(), gradient ? gradient->data() : nullptr, threads);
+      totals = objective_(weights.data(), gradient ? gradient->data() : nullptr, threads,
+                          [&] { signals.go_on(0); });
     }
     return nb::make_tuple(totals.loss, totals.expected_correct, totals.tokens, totals.in_log_space);
   }

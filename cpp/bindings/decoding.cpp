@@ -10,6 +10,7 @@
 #include "chunks.hpp"
 #include "compact.hpp"
 #include "dataset.hpp"
+#include "signals.hpp"
 
 using namespace nb::literals;
 
@@ -66,6 +67,7 @@ class PyDecoder {
       if (label < 0 || label >= layout_.n_labels)
         throw std::invalid_argument("a label is out of range");
     copies_.emplace(int(label_of.size()), 0, 0, 0);
+    copies_->width = std::max(copies_->width, Rows<0>::lanes);  // what Lattice<0> reads at a time
     label_of_.assign(label_of.data(), label_of.data() + label_of.size());
   }
 
@@ -283,14 +285,15 @@ class PyDecoder {
     const Constraints transitions = checked(legal);
     if (allowed && (allowed->shape(0) != data.positions.size() - 1 || allowed->shape(1) != Y))
       throw std::invalid_argument("allowed: the shape must be [tokens, labels]");
+    Signals signals;
     nb::gil_scoped_release release;
     with_width(layout_.width, [&]<int W>() {
-      for_sentence_ranges(data.sentences, threads, [&](int, size_t begin, size_t end) {
+      for_sentence_ranges(data.sentences, threads, [&](int k, size_t begin, size_t end) {
         Lattice<W> lattice(layout_);
         Lattice<0> copies(copies_.value_or(layout_));
         Scratch scratch;
         Constraints constraints = transitions;
-        for (size_t i = begin; i < end; ++i) {
+        for (size_t i = begin; i < end && signals.go_on(k); ++i) {
           const Sentence s = data[i];
           if (s.length == 0) continue;
           score(lattice, s, scratch);
@@ -312,12 +315,13 @@ class PyDecoder {
   template <class Cell>
   void decode_columns(std::span<const int64_t> sentences, Cell&& cell,
                       const Constraints& constraints, int threads, int32_t* labels) const {
+    Signals signals;
     with_width(layout_.width, [&]<int W>() {
-      for_sentence_ranges(sentences, threads, [&](int, size_t begin, size_t end) {
+      for_sentence_ranges(sentences, threads, [&](int k, size_t begin, size_t end) {
         Lattice<W> lattice(layout_);
         Scratch s;
-        decode_range(lattice, sentences.subspan(begin, end + 1 - begin), cell, constraints, s,
-                     labels);
+        for (size_t i = begin; i < end && signals.go_on(k); ++i)
+          decode_range(lattice, sentences.subspan(i, 2), cell, constraints, s, labels);
       });
     });
   }

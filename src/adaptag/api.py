@@ -17,7 +17,8 @@ from adaptag.errors import CorpusError, ParameterError
 from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences, evaluate_spans
 from adaptag.features.settings import FeatureSettings
 from adaptag.settings import AUTO, split_options, with_options
-from adaptag.storage.tensors import kind_of
+from adaptag.storage.tensors import check_path, kind_of
+from adaptag.training.callbacks import check_callbacks
 from adaptag.training.checkpoint import check_checkpoint, continued
 from adaptag.training.settings import TaggingSettings, parameter_names
 
@@ -92,11 +93,14 @@ def train(
         options, FeatureSettings, TaggingSettings, also=parameter_names()
     )
     settings = TaggingSettings.from_options(training, parameters)
+    check_callbacks(callbacks)
     state = None
     if resume is not None:
         state, settings = continued(resume, settings, {**training, **parameters})
     elif checkpoint is not None:
         check_checkpoint(settings)
+    if checkpoint is not None:
+        check_path(checkpoint)
     origin = start if start is None or isinstance(start, Model) else Model.load(start)
     dataset = _encode(data, labels, FeatureSettings(**features), origin, format, settings.threads)
     job = tagging_job(
@@ -231,7 +235,7 @@ def evaluate(gold: Sequence[Any], predicted: Sequence[Any], *, metric: str = AUT
         >>> result.chunks.f1
         100.0
     """
-    if len(gold) and is_text(gold[0]):
+    if isinstance(gold, (list, tuple)) and gold and is_text(gold[0]):
         sides = (_tagged(records_of_data(list(texts))) for texts in (gold, predicted))
         return evaluate_spans(*sides)
     return evaluate_sequences(gold, predicted, metric=metric)

@@ -14,6 +14,7 @@ __all__ = [
     "CorpusWarning",
     "DivergenceError",
     "FileError",
+    "MemoryLimitError",
     "MissingFileError",
     "ModelError",
     "NotTrainedError",
@@ -42,7 +43,7 @@ class CorpusError(AdaptagError):
 
 
 class CorpusWarning(UserWarning):
-    """Data was read, but probably not as it was meant."""
+    """Data can be used, but probably not as it was meant, or only slowly."""
 
 
 class TemplateError(AdaptagError):
@@ -55,6 +56,10 @@ class ParameterError(AdaptagError):
 
 class DivergenceError(AdaptagError):
     """Training diverged: a loss or a weight is not finite."""
+
+
+class MemoryLimitError(AdaptagError, MemoryError):
+    """Work needs more memory than the machine, its cgroup or ``ulimit`` has."""
 
 
 class ModelError(AdaptagError):
@@ -91,9 +96,11 @@ def described(value: object) -> str:
     return f"the {'string' if isinstance(value, str) else type(value).__name__} {shown}"
 
 
-def unknown(kind: str, name: str, allowed: Iterable[str]) -> str:
+def unknown(kind: str, name: object, allowed: Iterable[str]) -> str:
     """Return the message that ``name`` is not a ``kind``, with what was probably meant."""
     names = sorted(allowed)
+    if not isinstance(name, str):
+        return f"the {kind} is {described(name)}; allowed: {', '.join(names)}"
     import difflib
 
     close = difflib.get_close_matches(name, names, n=1)

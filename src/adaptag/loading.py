@@ -26,8 +26,8 @@ def load(path: PathLike, *, verify: bool = False, copy: bool = False) -> AnyMode
     Args:
         path: The file.
         verify: Whether to check the checksum of the arrays even in a file larger than 64 MiB.
-        copy: Whether to read the file into memory instead of mapping it, so that it may be
-            overwritten while it is in use.
+        copy: Whether to read even a file larger than 256 MiB into memory instead of mapping it, so
+            that it may be overwritten while it is in use.
 
     Returns:
         A ``Model`` that tags, a ``Segmenter`` or a ``DocumentClassifier``.

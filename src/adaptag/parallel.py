@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from numbers import Integral
 from typing import TYPE_CHECKING, TypeVar
 
 from adaptag._native import cores
@@ -43,8 +44,8 @@ def threads_for(
         sentences: or how many sentences,
         size: or how many bytes.
     """
-    if requested is not None and requested < 1:
-        raise ParameterError(f"threads is {requested}; allowed: 1 or more")
+    if requested is not None and not (isinstance(requested, Integral) and requested >= 1):
+        raise ParameterError(f"threads is {requested!r}; allowed: a whole number, 1 or more")
     worth = min(tokens / TOKENS, sentences / SENTENCES, size / BYTES)
     if worth < 2:  # without asking the system for the cores
         return 1

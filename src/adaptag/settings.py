@@ -122,11 +122,11 @@ class Parameter:
                 raise ParameterError(f"{self.name} is {value!r}; allowed: True, False")
             return value
         if self.choices:
-            if value not in self.choices:
+            if not isinstance(value, str) or value not in self.choices:
                 allowed = ", ".join(self.choices)
                 raise ParameterError(f"{self.name} is {value!r}; allowed: {allowed}")
             return value
-        if not self.bounds or (self.automatic and value == AUTO):
+        if not self.bounds or (self.automatic and isinstance(value, str) and value == AUTO):
             return value
         return self._check_number(value)
 
@@ -136,7 +136,7 @@ class Parameter:
         _, integer, left, low, high, right = match.groups()
         try:
             number = math.nan if isinstance(value, bool) else float(value)
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, OverflowError):
             number = math.nan
         above = number > float(low) or (left == "[" and number == float(low))
         below = number < float(high) or (right == "]" and number == float(high))

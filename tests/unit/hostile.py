@@ -55,6 +55,7 @@ def craft(tensors=None, without="", kind="model", **header):
     head = {
         "version": VERSION,
         "labels": list(BASE.labels),
+        "states": list(header.get("labels") or BASE.states),
         "index": index_head,
         "configuration": dict(BASE.configuration),
         "provenance": dict(BASE.provenance),

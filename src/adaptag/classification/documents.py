@@ -10,6 +10,7 @@ import numpy as np
 from adaptag.classification.settings import DocumentFeatures
 from adaptag.corpus.data import CLASSIFICATION, corpus_of
 from adaptag.corpus.documents import Documents, read_parts
+from adaptag.corpus.labels import warn_of_unknown_labels
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model
@@ -322,6 +323,8 @@ def classification_job(
         if dev.format != form:
             raise ParameterError("development data must be read like the training data")
         held_out = Dataset.encode(scaling(dev.corpus), dataset.index, dataset.label_names)
+        found = dev.corpus.number_labels()[1]
+        warn_of_unknown_labels(found, dataset.label_names, f"development data {dev.corpus.name}")
         scorer = _ClassScorer(held_out)
     record = {
         "sentences": len(dataset),

@@ -93,4 +93,10 @@ def run() -> bool:
     except AdaptagError as error:
         sys.stderr.write(f"adaptag: {error}{_advice(error)}\n")
         sys.exit(2)
+    except MemoryError:
+        sys.stderr.write(
+            "adaptag: out of memory: less data at a time, fewer features (--cutoff, --hash-bits) "
+            "or fewer labels need less\n"
+        )
+        sys.exit(2)
     return command is not None

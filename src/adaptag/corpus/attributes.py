@@ -10,6 +10,7 @@ import numpy as np
 from adaptag._native import core
 from adaptag.corpus.labels import GivenLabels
 from adaptag.corpus.offsets import items_of
+from adaptag.corpus.text import unix_line_ends
 from adaptag.errors import CorpusError
 from adaptag.parallel import threads_for
 from adaptag.storage.files import read_bytes, shown
@@ -64,7 +65,8 @@ class AttributeCorpus:
     def from_bytes(cls, data: bytes, name: str = "<bytes>") -> AttributeCorpus:
         """Parse the text of an attribute file."""
         try:
-            return cls(name, *core.read_attributes(np.frombuffer(data, np.uint8), name))
+            text = np.frombuffer(unix_line_ends(data), np.uint8)
+            return cls(name, *core.read_attributes(text, name))
         except core.InputError as error:
             raise CorpusError(str(error)) from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -44,8 +45,6 @@ class ChunkScheme:
         types: The chunk types, sorted.
         other_labels: The labels that are no chunk labels.
         type_of: ``int32 [Y]``, the type of each label, -1 for none.
-        starts: ``bool [Y+1, Y+1]``, whether a chunk starts at the second label after the first.
-        ends: ``bool [Y+1, Y+1]``, whether the chunk of the first label ends before the second.
     """
 
     def __init__(self, labels: Sequence[str], *, chunked: bool | None = None) -> None:
@@ -69,13 +68,28 @@ class ChunkScheme:
         index = {name: i for i, name in enumerate(self.types)}
         self.type_of = np.array([-1 if n is None else index[n] for n in names], dtype=np.int32)
 
-        of = np.append(self.type_of, -1)
-        inside = of >= 0
+        self._of = np.append(self.type_of, -1)
         self._open = np.isin([*roles, "O"], ["B", "I"])
         self._continues = np.isin([*roles, "O"], ["I", "E"])
-        self._goes_on = self._open[:, None] & self._continues & (of[:, None] == of)
-        self.starts: NDArray[np.bool_] = inside & ~self._goes_on
-        self.ends: NDArray[np.bool_] = inside[:, None] & ~self._goes_on
+
+    # Tables of all pairs of labels are made when they are needed: there may be thousands of labels.
+
+    @cached_property
+    def _goes_on(self) -> NDArray[np.bool_]:
+        table: NDArray[np.bool_] = (
+            self._open[:, None] & self._continues & (self._of[:, None] == self._of)
+        )
+        return table
+
+    @cached_property
+    def starts(self) -> NDArray[np.bool_]:
+        """Whether a chunk starts at the second label after the first, ``[Y + 1, Y + 1]``."""
+        return (self._of >= 0) & ~self._goes_on
+
+    @cached_property
+    def ends(self) -> NDArray[np.bool_]:
+        """Whether the chunk of the first label ends before the second, ``[Y + 1, Y + 1]``."""
+        return (self._of >= 0)[:, None] & ~self._goes_on
 
     def spans(
         self, label_ids: NDArray[np.integer[Any]], sentence_offsets: NDArray[np.integer[Any]]
@@ -89,6 +103,8 @@ class ChunkScheme:
         Returns:
             ``int64 [n, 3]``: first position, position after the last, type index.
         """
+        if not self.types:
+            return np.empty((0, 3), np.int64)
         outside = len(self.labels)
         left, right = np.append(outside, label_ids), np.append(label_ids, outside)
         border = np.zeros(left.shape, dtype=bool)
@@ -156,6 +172,8 @@ class LabelScheme:
     def count(self, windows: LabelWindows) -> LabelScheme:
         """Count how the chunks of some sentences begin; labels that are not known are skipped."""
         scheme = ChunkScheme(windows.names)
+        if not scheme.chunked:
+            return self
         outside = len(scheme.labels)
         before, ids, _ = (np.where(side < 0, outside, side) for side in windows.contexts)
         roles = np.array([*scheme._roles, "O"])

@@ -13,6 +13,7 @@ import numpy as np
 from adaptag._native import core
 from adaptag.corpus.labels import GivenLabels
 from adaptag.corpus.offsets import items_of
+from adaptag.corpus.text import LineEnds, unix_line_ends
 from adaptag.errors import CorpusError, CorpusWarning, ParameterError, unknown
 from adaptag.parallel import PART, threads_for
 from adaptag.storage.files import is_at_hand, is_regular, open_bytes, read_bytes, shown
@@ -186,7 +187,7 @@ def column_parts(
     ``follow`` the end of the file is not the end: it waits for more to be written. Where an open
     file is at a sentence in its middle, ``start`` says what came before.
     """
-    reader, pending = _Reader(shown(path), format, start), b""
+    reader, pending, line_ends = _Reader(shown(path), format, start), bytearray(), LineEnds()
     with open_bytes(path) as file:
         regular = is_regular(file) and not follow
         read = file.read if regular else getattr(file, "read1", file.read)
@@ -197,11 +198,12 @@ def column_parts(
             if not block and follow:
                 time.sleep(WAIT)
                 continue
-            pending += block
-            end = _last_blank_line(pending) if block else len(pending)
+            seen = len(pending)
+            pending += line_ends(block)
+            end = _last_blank_line(pending, seen) if block else len(pending)
             if end > 0:
-                yield reader.take(pending[:end])
-                pending = pending[end:]
+                yield reader.take(bytes(pending[:end]))
+                del pending[:end]
             if not block:
                 return
 
@@ -211,7 +213,7 @@ def column_start(path: Source, format: ColumnFormat | None = None) -> ColumnStar
     reader = _Reader(shown(path), format)
     with open_bytes(path) as file:
         for line in file:
-            reader.take(line)
+            reader.take(unix_line_ends(line))
             if reader.data_line:
                 break
     return ColumnStart(1, reader.separator, reader.columns, reader.data_line)
@@ -284,7 +286,7 @@ class ColumnCorpus:
     ) -> ColumnCorpus:
         """Parse the text of a column file; the number of threads does not change the result."""
         n = threads_for(threads, size=len(data))
-        return _Reader(name, format).part(data).parse(n)
+        return _Reader(name, format).part(unix_line_ends(data)).parse(n)
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Iterable[Token]]) -> ColumnCorpus:
@@ -387,6 +389,13 @@ def no_sentence(path: Source) -> CorpusError:
     return CorpusError(f"{shown(path)}:1: no sentence found; the file is empty")
 
 
-def _last_blank_line(data: bytes) -> int:
-    """Find where the last blank line ends: a place to cut between sentences; 0: nowhere."""
-    return max(data.rfind(mark) + len(mark) if mark in data else 0 for mark in (b"\n\n", b"\n\r\n"))
+def _last_blank_line(data: bytearray, seen: int) -> int:
+    """Find where the last blank line ends: a place to cut between sentences; 0: nowhere.
+
+    In the bytes that were ``seen`` before there is none.
+    """
+    ends = [0]
+    for mark in (b"\n\n", b"\n\r\n"):
+        at = data.rfind(mark, max(0, seen - len(mark) + 1))
+        ends.append(at + len(mark) if at >= 0 else 0)
+    return max(ends)

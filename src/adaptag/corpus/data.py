@@ -234,12 +234,16 @@ def _are_tokens(first: Any, number: int, tokens: bool | None) -> bool | None:
 
 def _words(texts: list[Any], words: Iterable[Any]) -> list[list[str]]:
     """Check that the words of each text give the text, and return them."""
-    sentences = [as_list(item, "the words of a text") for item in words]
+    allowed = "a list of the words of each text"
+    sentences = [as_list(item, "the words of a text") for item in as_list(words, "words", allowed)]
     if len(texts) != len(sentences):
         raise CorpusError(f"the words of {len(sentences)} texts for {len(texts)} texts")
     for number, (text, sentence) in enumerate(zip(texts, sentences, strict=True), 1):
         if not isinstance(text, str):
             raise CorpusError(f"text {number} is {described(text)}; allowed: a string")
+        for word in sentence:
+            if not isinstance(word, str):
+                raise CorpusError(f"text {number}: a word is {described(word)}; allowed: a string")
         if "".join("".join(sentence).split()) != "".join(text.split()):
             raise CorpusError(f"text {number}: its words do not give the text: {text[:20]!r}")
     return sentences

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag.corpus.attributes import AttributeCorpus
+from adaptag.corpus.labels import check_names, is_text
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.corpus.text import line_parts
 from adaptag.errors import CorpusError, ParameterError, described
@@ -114,6 +115,8 @@ class Documents:
         for number, text in enumerate(texts, 1):
             if not isinstance(text, str):
                 raise CorpusError(f"text {number} is {described(text)}; allowed: a string")
+            if not is_text(text):
+                raise CorpusError(f"text {number} has a lone surrogate; allowed: Unicode text")
         names = [NO_LABEL] * len(texts) if labels is None else list(labels)
         if len(names) != len(texts):
             raise CorpusError(f"{len(names)} labels for {len(texts)} texts")
@@ -122,6 +125,7 @@ class Documents:
                 raise CorpusError(
                     f"label {number} is {label!r}; allowed: a string without tabs and line ends"
                 )
+        check_names(list(dict.fromkeys(names)), "labels")
         binary = True if requested.binary is None else requested.binary
         document_format = DocumentFormat(format="text", bigrams=requested.bigrams, binary=binary)
         lines = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from types import NoneType
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag.corpus.offsets import items_of
-from adaptag.errors import CorpusError, described
+from adaptag.errors import CorpusError, CorpusWarning, described
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,12 +21,57 @@ if TYPE_CHECKING:
 __all__ = [
     "NO_LABEL",
     "GivenLabels",
+    "check_names",
     "check_transitions",
+    "is_text",
     "known_sentences",
     "number_sequences",
+    "warn_of_unknown_labels",
 ]
 
 NO_LABEL = -1  # of a token whose label is not known
+OUTSIDE = "O"
+MAX_LABELS = 32_767  # the core keeps them in 16 bits
+
+
+def check_names(names: Sequence[str], where: str) -> None:
+    """Raise where labels are too many, or cannot be written as text."""
+    if len(names) > MAX_LABELS:
+        raise CorpusError(
+            f"{where}: {len(names):,} labels; allowed: up to {MAX_LABELS:,}; is what was read as "
+            "labels something else?"
+        )
+    for name in names:
+        if not is_text(name):
+            raise CorpusError(
+                f"{where}: the label {described(name)} has a lone surrogate; allowed: Unicode text"
+            )
+
+
+def warn_of_unknown_labels(found: Iterable[str], known: Iterable[str], where: str) -> None:
+    """Warn where data to score on has no label of the training data, whatever their scheme."""
+    names = [name for name in found if name != OUTSIDE]
+    if not names or {_type(name) for name in names} & {_type(name) for name in known}:
+        return
+    shown = ", ".join(names[:3]) + ", …" * (len(names) > 3)
+    warnings.warn(
+        f"{where}: none of its labels ({shown}) is in the training data, so none can be predicted",
+        CorpusWarning,
+        stacklevel=2,
+    )
+
+
+def _type(label: str) -> str:
+    return label.partition("-")[2] or label
+
+
+def is_text(name: str) -> bool:
+    """Whether a string can be written: lone surrogates stand for no character."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,6 +146,11 @@ def number_sequences(
                     raise CorpusError(
                         f"labels of sentence {n}: {described(label)}; allowed: a string, or None "
                         "where the label is not known"
+                    )
+                if not is_text(label):
+                    raise CorpusError(
+                        f"labels of sentence {n}: {described(label)} has a lone surrogate; "
+                        "allowed: Unicode text"
                     )
                 number = numbers[str(label)] = len(numbers) - 1
             ids.append(number)

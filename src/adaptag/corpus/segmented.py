@@ -11,6 +11,7 @@ import numpy as np
 from adaptag._native import core
 from adaptag.corpus.offsets import items_of
 from adaptag.corpus.settings import TAG_SETS
+from adaptag.corpus.text import unix_line_ends
 from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.storage.files import read_bytes, shown
 
@@ -59,7 +60,8 @@ class SegmentedCorpus:
     def from_bytes(cls, data: bytes, name: str = "<bytes>") -> SegmentedCorpus:
         """Parse spaced text: one sentence per line, words between white space of any kind."""
         try:
-            codes, sentences, starts = core.read_segmented(np.frombuffer(data, np.uint8), name)
+            text = np.frombuffer(unix_line_ends(data), np.uint8)
+            codes, sentences, starts = core.read_segmented(text, name)
         except core.InputError as error:
             raise CorpusError(str(error)) from None
         return cls(name, codes, sentences, starts)

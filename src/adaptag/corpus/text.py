@@ -13,12 +13,39 @@ if TYPE_CHECKING:
 
     from adaptag.storage.files import Source
 
-__all__ = ["TextPart", "line_parts", "read_lines", "text_parts"]
+__all__ = ["LineEnds", "TextPart", "line_parts", "read_lines", "text_parts", "unix_line_ends"]
 
 BLOCK = 1 << 20
 LONG = 3 << 20  # a line with more bytes is given in pieces
 PAUSES = [c.encode() for c in "。！？；!?;，,、 \t\u3000"]  # after which it is broken, if possible
 MARK = "\ufeff".encode()
+
+
+def unix_line_ends(data: bytes) -> bytes:
+    """The text with line feeds, where all line ends are carriage returns alone."""
+    if b"\r" not in data or b"\n" in data:
+        return data
+    return data.replace(b"\r", b"\n")
+
+
+class LineEnds:
+    """Does what ``unix_line_ends`` does for a text that comes in blocks: the first one decides."""
+
+    def __init__(self) -> None:
+        self._replaces: bool | None = None  # None: not known yet
+        self._held = b""  # a \r that the next block may complete
+
+    def __call__(self, block: bytes) -> bytes:
+        """The next block; an empty one is the end."""
+        last, block, self._held = not block, self._held + block, b""
+        if self._replaces is None:
+            if b"\n" in block:
+                self._replaces = False
+            elif b"\r" in (block if last else block[:-1]):
+                self._replaces = True
+            elif block.endswith(b"\r"):
+                self._held, block = b"\r", block[:-1]
+        return block.replace(b"\r", b"\n") if self._replaces else block
 
 
 @dataclass(frozen=True)
@@ -52,10 +79,11 @@ def text_parts(path: Source, size: int = BLOCK, *, line: int = 1) -> Iterator[Te
 
     A line of more than three million bytes comes in pieces, so that memory is bounded whatever the
     file. A pipe is read as it comes in: None stands before a part that may be long in coming.
-    ``.gz``, ``.xz`` and ``-`` are read as elsewhere; a byte-order mark is left out. ``line`` is the
-    number of the first line, of an open file that is read from its middle.
+    ``.gz``, ``.xz`` and ``-`` are read as elsewhere; a byte-order mark is left out, and carriage
+    returns are line ends where there are no others. ``line`` is the number of the first line, of an
+    open file that is read from its middle.
     """
-    pending, continues, begins = b"", False, line == 1
+    pending, continues, begins, line_ends = b"", False, line == 1, LineEnds()
     with open_bytes(path) as file:
         regular = is_regular(file)
         read = file.read if regular else getattr(file, "read1", file.read)
@@ -63,7 +91,7 @@ def text_parts(path: Source, size: int = BLOCK, *, line: int = 1) -> Iterator[Te
             if not regular and not is_at_hand(file):
                 yield None
             block = read(size)
-            pending += block
+            pending += line_ends(block)
             end = pending.rfind(b"\n") + 1 if block else len(pending)
             if end == 0 and len(pending) > LONG:
                 end = _end_of_piece(pending)

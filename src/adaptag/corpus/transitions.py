@@ -35,7 +35,7 @@ def scheme_transitions(legal: str, names: Sequence[str], scheme: str | None) -> 
         names: The labels, Y of them.
         scheme: The scheme of the training data; None means that its labels mark no chunks.
     """
-    if legal != AUTO and legal not in SCHEMES:
+    if not isinstance(legal, str) or (legal != AUTO and legal not in SCHEMES):
         raise ParameterError(unknown("label scheme", legal, [AUTO, *SCHEMES]))
     if scheme is None:
         raise ParameterError(

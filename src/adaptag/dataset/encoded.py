@@ -1,4 +1,4 @@
-"""An encoded corpus: predicates, labels and the index that names them; saved and memory-mapped."""
+"""An encoded corpus: predicates, labels and the index that names them; saved and loaded."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from adaptag._native import core
 from adaptag.corpus.columns import ColumnCorpus
+from adaptag.corpus.labels import check_names
 from adaptag.corpus.offsets import items_of
 from adaptag.errors import CorpusError, ModelError
 from adaptag.features.index import Encoded, FeatureIndex
@@ -95,6 +96,7 @@ class Examples:
     @property
     def layout(self) -> core.Layout:
         """How weights for these labels and predicates lie in memory."""
+        check_names(self.label_names, "the data")
         return core.Layout(len(self.label_names), *self.index.n_of_kind)
 
     def native(self, layout: core.Layout, *, labelled: bool = True) -> core.Dataset:
@@ -141,6 +143,7 @@ class Dataset(Examples):
         labels, names = corpus.number_labels(threads=threads)
         if not names:
             raise CorpusError(f"{corpus.name}: no label is known; at least one label must be known")
+        check_names(names, corpus.name)
         index, encoded = FeatureIndex.build(corpus, settings, threads=threads)
         labels_in_feature_column = isinstance(
             corpus, ColumnCorpus
@@ -165,6 +168,7 @@ class Dataset(Examples):
         settings = (settings or FeatureSettings()).check()
         index.check(corpus, labelled=True)
         labels, names = corpus.number_labels(label_names, threads=threads)
+        check_names(names, corpus.name)
         grown, encoded = index.grow(corpus, settings, threads=threads)
         return cls(grown, encoded, labels, tuple(names), settings.record(), True)
 
@@ -188,7 +192,7 @@ class Dataset(Examples):
         return same_labels and self.index.extends(index)
 
     def save(self, path: PathLike) -> None:
-        """Write the dataset to a file that ``load`` maps into memory."""
+        """Write the dataset to a file."""
         index_header, index_tensors = self.index.to_file()
         header = {
             "version": VERSION,
@@ -210,7 +214,7 @@ class Dataset(Examples):
 
     @classmethod
     def load(cls, path: PathLike) -> Dataset:
-        """Map a saved dataset into memory."""
+        """Read a saved dataset; a large one is mapped into memory."""
         header, tensors = read_tensors(path, KIND)
         try:
             if header["version"] != VERSION:
@@ -222,7 +226,9 @@ class Dataset(Examples):
                 tensors["predicates"],
                 tensors.get("values"),
             )
-            labels = tuple(str(label) for label in header["labels"])
+            labels = tuple(str(label).encode().decode() for label in header["labels"])
+            if len(set(labels)) != len(labels):
+                raise ValueError("a label is there twice")
             dataset = cls(
                 index,
                 encoded,
@@ -232,7 +238,7 @@ class Dataset(Examples):
                 bool(header["labels_in_feature_column"]),
             )
             dataset.native(dataset.layout)
-        except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError, RuntimeError) as error:
             raise ModelError(f"{path}: malformed dataset: {error}") from None
         return dataset
 

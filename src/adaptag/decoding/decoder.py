@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from functools import cached_property
+from types import NoneType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -21,7 +22,7 @@ from adaptag.corpus.transitions import scheme_transitions
 from adaptag.decoding.constrained import Chain, ConstrainedDecoder
 from adaptag.decoding.constraints import Constraints, constraints_of
 from adaptag.decoding.output import SchemeOutput
-from adaptag.errors import AdaptagError, CorpusError, ParameterError, unknown
+from adaptag.errors import AdaptagError, CorpusError, ParameterError, described, unknown
 from adaptag.features.index import FeatureIndex
 from adaptag.model.compact_index import CompactIndex
 from adaptag.model.linear_chain import LinearChain
@@ -410,13 +411,19 @@ class ChainDecoder(LinearChain[FeatureIndex]):
         if allowed is None:
             return None
         n_tokens = len(encoded.positions) - 1
+        sets = (list, tuple, set, frozenset, NoneType)
+        if not isinstance(allowed, (list, tuple)) or not all(isinstance(s, sets) for s in allowed):
+            raise ParameterError(
+                f"allowed is {described(allowed)}; allowed: a list of one entry for each token, a "
+                "list of labels or None"
+            )
         if len(allowed) != n_tokens:
             raise ParameterError(f"allowed: {len(allowed)} entries for {n_tokens} tokens")
         numbers = {label: number for number, label in enumerate(self.labels)}
         mask = np.zeros((n_tokens, len(self.labels)), np.uint8)
         for t, labels in enumerate(allowed):
             for label in self.labels if labels is None else labels:
-                if label not in numbers:
+                if not isinstance(label, str) or label not in numbers:
                     raise ParameterError(f"allowed, token {t}: {unknown('label', label, numbers)}")
                 mask[t, numbers[label]] = 1
         return mask

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, replace
 from functools import cached_property
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -24,6 +25,7 @@ from adaptag.foreign.files import read_foreign
 from adaptag.model.compact import choose_threshold, compact_index
 from adaptag.model.linear_chain import NO_WEIGHTS
 from adaptag.parallel import threads_for
+from adaptag.storage.tensors import check_path
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Sequence
@@ -65,14 +67,15 @@ class Model(ChainDecoder):
 
     @classmethod
     def load(cls, path: PathLike, *, verify: bool = False, copy: bool = False) -> Self:
-        """Load a model: of adaptag, mapped into memory, or of a program whose files are read.
+        """Load a model: of adaptag, or of a program whose files are read.
 
         Args:
             path: The file. Its first bytes say what it is; see ``adaptag.foreign``.
             verify: Whether to check the checksum of the arrays even in a file larger than 64 MiB.
-            copy: Whether to read the file into memory instead, so that it may be overwritten while
-                it is in use.
+            copy: Whether to read even a file larger than 256 MiB into memory instead of mapping
+                it, so that it may be overwritten while it is in use.
         """
+        check_path(path)
         chain = read_foreign(path)
         if chain is None:
             return super().load(path, verify=verify, copy=copy)
@@ -378,8 +381,9 @@ class Model(ChainDecoder):
     ) -> float:
         """Return the probability of a label sequence."""
         numbers = {label: number for number, label in enumerate(self.labels)}
+        labels = as_list(labels, "labels")
         for label in labels:
-            if label not in numbers:
+            if not isinstance(label, str) or label not in numbers:
                 raise ParameterError(unknown("label", label, self.labels))
         encoded = self._encode([sentence])
         if len(labels) != len(encoded.positions) - 1:
@@ -407,8 +411,9 @@ class Model(ChainDecoder):
         constraints: Declared = None,
     ) -> list[tuple[list[str], float]]:
         """Find the ``n`` most probable label sequences, exactly, with their probabilities."""
-        if not 1 <= n <= MAX_N:
-            raise ParameterError(f"n is {n}; allowed: 1 to {MAX_N}")
+        if not isinstance(n, Integral) or not 1 <= n <= MAX_N:
+            raise ParameterError(f"n is {n!r}; allowed: whole numbers from 1 to {MAX_N}")
+        n = int(n)
         data, encoded = self._one(sentence)
         mask, constrained = self._allowed(allowed, encoded), self.constrained(constraints, legal)
         if constrained is not None:

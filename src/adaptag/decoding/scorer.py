@@ -10,6 +10,7 @@ from adaptag.corpus.labels import known_sentences
 from adaptag.errors import CorpusError
 from adaptag.evaluation import Evaluation, evaluate_ids, metric_of, sentence_counts
 from adaptag.settings import AUTO
+from adaptag.training.interrupts import interruptible
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -63,4 +64,5 @@ class TagScorer:
 
     def __call__(self, model: Model) -> float:
         """The score in percent."""
-        return self.evaluate(model).score
+        with interruptible():
+            return self.evaluate(model).score

@@ -10,6 +10,7 @@ import numpy as np
 
 from adaptag.corpus.data import corpus_of
 from adaptag.corpus.label_windows import LabelWindows
+from adaptag.corpus.labels import warn_of_unknown_labels
 from adaptag.corpus.settings import AS_IS
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.label_plan import BEST, LabelPlan, convertible_scheme
@@ -150,4 +151,6 @@ def encode_dev(
         tokens=not attributes,
         tokenizer=tokenizer,
     )
-    return Dataset.encode(corpus, index, labels)
+    dataset = Dataset.encode(corpus, index, labels)
+    warn_of_unknown_labels(corpus.number_labels()[1], labels, f"development data {corpus.name}")
+    return dataset

@@ -25,6 +25,7 @@ __all__ = [
 ]
 
 BALANCED = "balanced"
+LARGEST = 1e9  # weight of a sequence: one that counts for more makes any training diverge
 SEQUENCES = "a list of sequences"
 
 
@@ -86,6 +87,11 @@ def with_class_weights(
         counts = np.bincount(sequence, minlength=n)
         means = np.where(counts > 0, sums / np.maximum(counts, 1), 1.0)
         weights = means if weights is None else weights * means
+    if weights is not None and float(weights.max(initial=0)) > LARGEST:
+        raise ParameterError(
+            f"the weight of a sequence, sample_weight times class_weight, is {weights.max():g}; "
+            f"allowed: up to {LARGEST:g}"
+        )
     return None if weights is None else weights.astype(np.float32)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -200,5 +201,6 @@ def calibration_tables(calibration: Calibration) -> Group:
 def _bar(each: Bin) -> str:
     """A bar as long as the share of right predictions, with a mark at the mean probability."""
     cells = list("█" * round(BAR * each.right)) + [" "] * (BAR - round(BAR * each.right))
-    cells[min(BAR - 1, int(BAR * each.probability))] = "│"
+    if math.isfinite(each.probability):
+        cells[min(BAR - 1, int(BAR * each.probability))] = "│"
     return "".join(cells)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag.corpus.chunks import ChunkScheme
-from adaptag.errors import AdaptagError, ParameterError, unknown
+from adaptag.errors import AdaptagError, CorpusError, ParameterError, described, unknown
 from adaptag.rendering.tables import Shown
 from adaptag.settings import AUTO
 
@@ -185,7 +186,7 @@ class Evaluation(Shown):
 
 def marks_chunks(metric: str, labels: Sequence[str]) -> bool:
     """Whether a metric scores chunks; ``auto`` does where the labels, as a whole, mark them."""
-    if metric not in METRICS:
+    if not isinstance(metric, str) or metric not in METRICS:
         raise ParameterError(unknown("metric", metric, METRICS))
     if metric == F1 and not ChunkScheme(labels, chunked=True).chunked:
         raise ParameterError("metric is 'F1', but no label marks a chunk (B-X, I-X, …)")
@@ -284,6 +285,8 @@ def evaluate_sequences(
     Raises:
         AdaptagError: The two differ in the number of sentences, or of labels in a sentence.
     """
+    for side, sentences in (("gold", gold), ("predicted", predicted)):
+        _check_labels(side, sentences)
     if len(gold) != len(predicted):
         raise AdaptagError(f"{len(gold)} gold sentences but {len(predicted)} predicted ones")
     for number, (truth, guess) in enumerate(zip(gold, predicted, strict=True), start=1):
@@ -299,6 +302,27 @@ def evaluate_sequences(
     )
     offsets = np.cumsum([0, *map(len, gold)])
     return evaluate_ids(truths, guesses, offsets, labels, metric=metric)
+
+
+def _check_labels(side: str, sentences: object) -> None:
+    """Raise unless sentences are lists of labels, which are strings."""
+    if not _is_list(sentences):
+        raise CorpusError(f"{side} is {described(sentences)}; allowed: a list of sentences")
+    for number, labels in enumerate(sentences, 1):  # type: ignore[var-annotated, arg-type]
+        if not _is_list(labels):
+            raise CorpusError(
+                f"{side}, sentence {number} is {described(labels)}; allowed: a list of labels"
+            )
+        for label in labels:
+            if not isinstance(label, str):
+                raise CorpusError(
+                    f"{side}, sentence {number}: a label is {described(label)}; allowed: a string"
+                )
+
+
+def _is_list(value: object) -> bool:
+    sized = hasattr(value, "__len__") and hasattr(value, "__iter__")
+    return sized and not isinstance(value, (str, bytes, Mapping, Set))
 
 
 def conlleval_text(evaluation: Evaluation) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["SegmentationScore", "evaluate_segmentation", "segmentation_table"]
 
 LONG_LINE = 500  # words; longer ones are compared in parts
+LONG_PART = 4 * LONG_LINE  # words of both sides without a common boundary, after which one is made
 
 
 @dataclass(frozen=True, repr=False)
@@ -134,7 +135,11 @@ def common_words(gold: Sequence[str], predicted: Sequence[str]) -> list[bool]:
 
 
 def _parts(gold: Sequence[str], predicted: Sequence[str]) -> Iterator[tuple[slice, slice]]:
-    """Divide long lines where both have a boundary: time and memory grow with the square."""
+    """Divide long lines where both have a boundary: time and memory grow with the square.
+
+    Where no boundary is common for very many words, as beside a word of thousands of characters,
+    they are divided anyway.
+    """
     a = b = a_length = b_length = 0
     a_first = b_first = 0
     while a < len(gold) and b < len(predicted):
@@ -144,7 +149,8 @@ def _parts(gold: Sequence[str], predicted: Sequence[str]) -> Iterator[tuple[slic
         else:
             b_length += len(predicted[b])
             b += 1
-        if a_length == b_length and a - a_first >= LONG_LINE:
+        too_long = a - a_first + b - b_first >= LONG_PART
+        if too_long or (a_length == b_length and a - a_first >= LONG_LINE):
             yield slice(a_first, a), slice(b_first, b)
             a_first, b_first = a, b
     yield slice(a_first, len(gold)), slice(b_first, len(predicted))
@@ -154,6 +160,12 @@ def _matches(a: Sequence[str], b: Sequence[str]) -> list[int]:
     """Positions in ``a`` of a longest common subsequence: the shortest edit script, backwards."""
     if not a or not b:
         return []
+    if len(a) + len(b) >= LONG_PART:  # words of one side only are right nowhere
+        common = set(a) & set(b)
+        places = [x for x, word in enumerate(a) if word in common]
+        if len(places) < len(a):
+            rest = [word for word in b if word in common]
+            return [places[x] for x in _matches([a[x] for x in places], rest)]
     furthest = {1: 0}  # diagonal x − y → the largest x reached with this many edits
     trace = []
     for edits in range(len(a) + len(b) + 1):

@@ -98,6 +98,11 @@ class CharacterIndex(PickledFields):
                 raise ValueError(f"index.{name} has the wrong type or shape")
         if len(tables["word_counts"]) != len(tables["word_offsets"]) - 1:
             raise ValueError("words and their counts do not fit together")
+        for name, most in (("characters", OUTSIDE), ("word_symbols", OUTSIDE - 1)):
+            if int(tables[name].max(initial=0)) > most:
+                raise ValueError(f"index.{name}: a character is out of range")
+        if any(tables[name].shape[1] != 2 for name in ("bigrams", "word_bigrams")):
+            raise ValueError("a bigram has not two parts")
         counts: dict[str, Any] = {
             name: int(header["counts"][name]) for name in ("n_unigrams", "n_parts")
         }

@@ -323,14 +323,18 @@ def template_of(header: Mapping[str, Any]) -> tuple[Template, int | None]:
 def template_for(corpus: Corpus, settings: FeatureSettings, *, labelled: bool = True) -> Template:
     """Return the template of the settings, for the columns of a corpus."""
     if isinstance(corpus, AttributeCorpus):
-        template = settings.template or Template.for_attributes()
+        template = settings.template
+        if template is None or (isinstance(template, str) and not template):
+            template = Template.for_attributes()
         if not isinstance(template, Template) or not template.attributes:
             raise ParameterError(
                 "attributes are features already: they cannot be combined with a template"
             )
     else:
         columns = corpus.n_feature_columns(labelled=labelled)
-        template = Template.load(settings.template or GENERAL, columns)
+        given = settings.template
+        unset = given is None or (isinstance(given, str) and not given)
+        template = Template.load(GENERAL if unset else given, columns)
         if template.attributes:
             raise CorpusError(f"{corpus.name}: holds columns, not attributes")
         line = f":{corpus.lines[0]}" if len(corpus.lines) else ""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag._native import core
-from adaptag.errors import ParameterError, unknown
+from adaptag.errors import ModelError, ParameterError, unknown
 from adaptag.features.index import FeatureIndex
 from adaptag.model.compact_index import VALUE_SIZES, CompactIndex, pack_names
 
@@ -100,6 +100,18 @@ def compact_index(
         raise ParameterError("the model is compact already; make another one from the full model")
     if not isinstance(index, FeatureIndex) or index.is_hashed:
         raise ParameterError("a model with hashed features cannot be made compact")
+    if not np.isfinite(chain.weights).all():
+        raise ModelError("a weight of the model is not finite; it cannot be made compact")
+    try:
+        return _compact_index(chain, index, prune, weights, names=names)
+    except ValueError as error:
+        raise ModelError(f"the model is damaged: {error}") from None
+
+
+def _compact_index(
+    chain: LinearChain[Any], index: FeatureIndex, prune: float, weights: str, *, names: bool
+) -> CompactIndex:
+    """Build the tables; a ValueError says that those of the full model are damaged."""
     predicates, previous, labels, values = kept_weights(chain, prune)
     kept, counts = np.unique(predicates, return_counts=True)
     fingerprints = core.compact_fingerprints(

@@ -14,6 +14,7 @@ from adaptag.errors import ModelError, ParameterError
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.index import FeatureIndex
 from adaptag.model.compact_index import CompactIndex
+from adaptag.model.record import check_record, check_sections
 from adaptag.model.sparse import dense_weights, is_sparse, sparse_tensors, without_zero_rows
 from adaptag.model.summary import model_facts, trained_briefly
 from adaptag.rendering.tables import Shown, facts_table
@@ -270,6 +271,8 @@ class LinearChain(Shown, Stored, Generic[Index]):
         distinct = all(len(set(names)) == len(names) for names in (self.labels, self.states))
         if not fitting or not distinct:
             raise ValueError("labels and weights do not fit together")
+        check_record(self.provenance)
+        check_sections(self.configuration)
         if CALIBRATION in self.configuration:
             check_temperature(self.configuration[CALIBRATION]["temperature"])
 

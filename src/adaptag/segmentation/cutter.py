@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag._native import core
-from adaptag.corpus.data import SEGMENTATION, corpus_of
+from adaptag.corpus.data import SEGMENTATION, as_list, corpus_of
 from adaptag.errors import CorpusError
 from adaptag.evaluation.segmentation import SegmentationScore, evaluate_segmentation
 from adaptag.parallel import threads_for
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     Segmented = Source | SegmentedCorpus | Iterable[Iterable[str]]
 
 __all__ = ["Cutter", "Word"]
+
+TEXTS = "a list of strings"
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,7 @@ class Cutter:
         """Cut many texts, on all cores unless ``threads`` says otherwise."""
         n = threads_for(threads)
         try:
-            return self._native.cut(list(texts), self.dictionary.native, n)
+            return self._native.cut(as_list(texts, "texts", TEXTS), self.dictionary.native, n)
         except core.InputError as error:
             raise _refusal(error) from None
 
@@ -127,7 +129,7 @@ class Cutter:
 
     def words_all(self, texts: Iterable[str], threads: int | None = None) -> list[list[Word]]:
         """Cut many texts into words with their places and probabilities."""
-        all_texts = list(texts)
+        all_texts = as_list(texts, "texts", TEXTS)
         offsets, starts, probabilities = self.marks(all_texts, threads)
         all_words = []
         for text, first, last in zip(all_texts, offsets, offsets[1:], strict=False):
@@ -143,7 +145,8 @@ class Cutter:
         self, texts: Iterable[str], *, threshold: float = 0.5, rounds: int = 10
     ) -> Detection:
         """Find words that the training data does not have; see ``new_words.detect``."""
-        return detect(self, list(texts), threshold=threshold, rounds=rounds)
+        listed = as_list(texts, "texts", TEXTS)
+        return detect(self, listed, threshold=threshold, rounds=rounds)
 
     def read(
         self, data: Segmented, words: Iterable[Sequence[str]] | None = None

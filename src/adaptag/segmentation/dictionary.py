@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptag._native import core
-from adaptag.errors import CorpusError, ParameterError
+from adaptag.corpus.data import as_list
+from adaptag.corpus.text import unix_line_ends
+from adaptag.errors import CorpusError, ParameterError, described
 from adaptag.storage.files import read_bytes, shown
+from adaptag.storage.tensors import check_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["FORCE", "WEIGHT", "UserDictionary"]
 
 WEIGHT = 5.0
+WORDS = "a word, a list of words, or a dictionary of words and weights"
 FORCE = math.inf
 LARGEST = 1000.0
 WEIGHTS = f"-{LARGEST:g} to {LARGEST:g}, or force (in Python infinity)"
@@ -56,6 +61,9 @@ class UserDictionary:
         """Add a word, several, or words with weights of their own; new weights replace old."""
         if isinstance(words, str):
             words = [words]
+        if not isinstance(words, Mapping):
+            words = as_list(words, "words", WORDS)
+            _check_words(words)
         weight_of = words if isinstance(words, Mapping) else dict.fromkeys(words, weight)
         _check(weight_of)
         weights = dict(zip(self._folded(weight_of), map(float, weight_of.values()), strict=True))
@@ -64,13 +72,16 @@ class UserDictionary:
 
     def remove(self, words: str | Iterable[str]) -> None:
         """Remove words; those that are not there are ignored."""
-        folded = self._folded([words] if isinstance(words, str) else words)
+        listed = [words] if isinstance(words, str) else as_list(words, "words", WORDS)
+        _check_words(listed)
+        folded = self._folded(listed)
         self.native.remove(folded)
         for word in folded:
             self._weights.pop(word, None)
 
     def load(self, path: PathLike, weight: float = WEIGHT) -> None:
         """Add the words of a file: one per line, and after white space its weight or ``force``."""
+        check_path(path)
         self.add(_read(path, weight))
 
     def to_dict(self) -> dict[str, float]:
@@ -122,6 +133,12 @@ class UserDictionary:
         return folded.decode("utf-32-le", "surrogatepass").split("\n")
 
 
+def _check_words(words: Iterable[object]) -> None:
+    for word in words:
+        if not isinstance(word, str):
+            raise ParameterError(f"{described(word)} is not a word; allowed: a string")
+
+
 def _check(weights: Mapping[str, float]) -> None:
     for word, weight in weights.items():
         if not isinstance(word, str) or not word or any(map(str.isspace, word)):
@@ -133,7 +150,7 @@ def _check(weights: Mapping[str, float]) -> None:
 def _read(path: PathLike, weight: float) -> dict[str, float]:
     name = shown(path)
     try:
-        text = read_bytes(path).decode("utf-8-sig")
+        text = unix_line_ends(read_bytes(path)).decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CorpusError(f"{name}: invalid UTF-8 at byte {error.start + 1}") from None
     weights = {}
@@ -161,5 +178,7 @@ def _weight(cell: str, where: str) -> float:
     return found
 
 
-def _allowed(weight: float) -> bool:
-    return weight == FORCE or abs(weight) <= LARGEST
+def _allowed(weight: object) -> bool:
+    if isinstance(weight, bool) or not isinstance(weight, Real):
+        return False
+    return weight == FORCE or abs(float(weight)) <= LARGEST

@@ -17,6 +17,7 @@ from adaptag.features.characters import CharacterIndex, word_list
 from adaptag.features.settings import CharacterFeatures
 from adaptag.model.compact import choose_threshold
 from adaptag.model.linear_chain import check_temperature
+from adaptag.model.record import check_record
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.storage.tensors import write_tensors
 
@@ -224,7 +225,10 @@ class SegmentPredictor:
             raise ModelError(
                 "the segmenter was made compact without the words of its training data"
             )
-        text = self.tensors["words"].tobytes().decode("utf-8", "surrogatepass")
+        try:
+            text = self.tensors["words"].tobytes().decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            raise ModelError("the words of the training data are damaged: no UTF-8") from None
         return word_list(text.split("\n") if text else [], self.features.fold)
 
     # ---- files --------------------------------------------------------------------------------
@@ -270,6 +274,7 @@ class SegmentPredictor:
             header["temperature"],
         )
         check_temperature(predictor.temperature)
+        check_record(predictor.provenance)
         predictor.native  # noqa: B018  checks the tables
         return predictor
 

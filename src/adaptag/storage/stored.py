@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
 from adaptag.storage.files import replace_file
-from adaptag.storage.tensors import read_tensors, tensors_from_buffer
+from adaptag.storage.tensors import check_path, read_tensors, tensors_from_buffer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +32,7 @@ class Stored:
 
     def save(self, path: PathLike) -> None:
         """Write a safetensors file atomically."""
+        check_path(path)
         with replace_file(path) as file:
             self._write(file)
 
@@ -43,13 +44,13 @@ class Stored:
 
     @classmethod
     def load(cls, path: PathLike, *, verify: bool = False, copy: bool = False) -> Self:
-        """Map a saved file into memory: ready at once, whatever its size.
+        """Read a saved file; one larger than 256 MiB is mapped into memory, and ready at once.
 
         Args:
             path: The file.
             verify: Whether to check the checksum of the arrays even in a file larger than 64 MiB.
-            copy: Whether to read the file into memory instead, so that it may be overwritten while
-                it is in use.
+            copy: Whether to read even a file larger than 256 MiB into memory instead of mapping
+                it, so that it may be overwritten while it is in use.
         """
         return cls._from_file(*read_tensors(path, cls.kind, verify=verify, copy=copy), str(path))
 

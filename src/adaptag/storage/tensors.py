@@ -1,4 +1,4 @@
-"""Arrays and a JSON header in one safetensors file, checked and memory-mapped.
+"""Arrays and a JSON header in one safetensors file, checked, and mapped where it is large.
 
 The layout is that of safetensors: the length of the header (8 bytes), the header as JSON, then the
 arrays without gaps, here ordered by item size so that all are aligned. Ours has a first tensor,
@@ -22,7 +22,7 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag._native import core
-from adaptag.errors import ModelError, WrongKindError
+from adaptag.errors import FileError, ModelError, WrongKindError, described
 from adaptag.storage.files import unreadable
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Tensors = Mapping[str, NDArray[Any]]
     Buffer = bytes | mmap.mmap | NDArray[np.uint8]
 
-__all__ = ["kind_of", "read_tensors", "tensors_from_buffer", "write_tensors"]
+__all__ = ["check_path", "kind_of", "read_tensors", "tensors_from_buffer", "write_tensors"]
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -52,6 +52,7 @@ NAMES = {dtype: name for name, dtype in DTYPES.items()}
 CHECKSUM = "checksum"
 CHECKSUM_SIZE = 16
 VERIFIED_SIZE = 64 << 20
+READ_SIZE = 256 << 20  # up to which a file is read into memory; larger ones are mapped
 MAX_HEADER = 100 << 20
 
 
@@ -78,19 +79,28 @@ def write_tensors(file: IO[bytes], kind: str, header: Mapping[str, Any], tensors
 def read_tensors(
     path: PathLike, kind: str, *, verify: bool = False, copy: bool = False
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Map a file into memory, or copy it: its header, and its arrays as read-only views."""
+    """Read a file: its header, and its arrays as read-only views.
+
+    A mapped file that another process truncates, as ``cp new old`` does, ends this process at the
+    next access. So files up to 256 MiB are copied into memory, and larger ones with ``copy``.
+    """
+    check_path(path)
     try:
         with Path(path).open("rb") as file:
             buffer: mmap.mmap | bytes
-            try:
-                buffer = (
-                    file.read() if copy else mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-                )
-            except ValueError:  # an empty file cannot be mapped
-                buffer = b""
+            if copy or os.fstat(file.fileno()).st_size <= READ_SIZE:
+                buffer = file.read()
+            else:
+                buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     except OSError as error:
         raise unreadable(path, error) from None
     return tensors_from_buffer(buffer, kind, name=str(path), verify=verify)
+
+
+def check_path(path: object) -> None:
+    """Raise unless a path is given as one."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise FileError(f"the file is {described(path)}; allowed: a path")
 
 
 def kind_of(path: Source) -> str | None:

@@ -76,7 +76,7 @@ def algorithms() -> dict[str, Algorithm]:
 
 def algorithm(name: str) -> Algorithm:
     """Find an algorithm by its name."""
-    if name not in algorithms():
+    if not isinstance(name, str) or name not in algorithms():
         raise ParameterError(unknown("algorithm", name, algorithms()))
     return algorithms()[name]
 

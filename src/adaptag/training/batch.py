@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from adaptag._native import core, cores
 from adaptag.errors import ParameterError
 from adaptag.training.arrays import aligned_zeros
+from adaptag.training.interrupts import interruptible
 from adaptag.training.inverse_hessian import InverseHessian
 from adaptag.training.line_search import CURVATURE, Trial, backtracking_search, wolfe_search
 
@@ -69,7 +70,8 @@ class Objective:
 
     def add(self, x: Weights, gradient: Weights) -> float:
         """Return the loss at ``x``; its gradient is added to ``gradient``."""
-        loss, correct, tokens, self.in_log_space = self._evaluate(x, gradient, self.threads)
+        with interruptible():
+            loss, correct, tokens, self.in_log_space = self._evaluate(x, gradient, self.threads)
         self.accuracy = 100 * correct / max(1, tokens)
         if self._after_evaluation is not None:
             self._after_evaluation()

@@ -5,10 +5,19 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from adaptag.errors import ParameterError, described
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Callback", "Converged", "EarlyStopping", "PassReport", "comparable"]
+__all__ = [
+    "Callback",
+    "Converged",
+    "EarlyStopping",
+    "PassReport",
+    "check_callbacks",
+    "comparable",
+]
 
 
 @dataclass(frozen=True)
@@ -31,6 +40,13 @@ class PassReport:
     accuracy: float
     dev_score: float | None = None
     dev_metric: str | None = None
+
+    def __post_init__(self) -> None:
+        figures = (self.number, self.seconds, self.loss, self.accuracy, self.dev_score or 0.0)
+        if not all(isinstance(figure, (int, float)) for figure in figures):
+            raise TypeError("the figures of a pass are numbers")
+        if not isinstance(self.dev_metric, (str, type(None))):
+            raise TypeError("the metric of a pass is a name")
 
     def __str__(self) -> str:
         return f"pass {self.number:3d}  {self.seconds:7.3f} s  {self.figures()}"
@@ -70,6 +86,15 @@ def comparable(history: Sequence[PassReport]) -> list[PassReport]:
     A run that is resumed with other development data, or with none, has passes of both.
     """
     return [report for report in history if report.metric == history[-1].metric]
+
+
+def check_callbacks(callbacks: object) -> None:
+    """Raise unless callbacks are a list of them."""
+    if not isinstance(callbacks, (list, tuple)):
+        raise ParameterError(f"callbacks is {described(callbacks)}; allowed: a list of callbacks")
+    for callback in callbacks:
+        if not hasattr(callback, "on_pass"):
+            raise ParameterError(f"a callback is {described(callback)}; allowed: adaptag.Callback")
 
 
 class Callback:

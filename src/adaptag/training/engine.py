@@ -8,15 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
+import numpy as np
+
 from adaptag.training.batch import Objective
 from adaptag.training.checkpoint import checksum
 from adaptag.training.initial_rate import find_rate
+from adaptag.training.needs import check_training_memory, warn_of_long_passes
 from adaptag.training.orders import OrderedTraining
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    import numpy as np
     from numpy.typing import NDArray
 
     from adaptag.dataset.encoded import Examples
@@ -28,6 +30,8 @@ if TYPE_CHECKING:
     Weights = NDArray[np.float32]
 
 __all__ = ["BatchObjective", "Engine", "LocalEngine", "OnlineTraining"]
+
+BATCH_ARRAYS = 5  # of as many numbers as weights: two points, gradient, direction, result
 
 
 class OnlineTraining(Protocol):
@@ -120,6 +124,7 @@ class LocalEngine:
         start: Weights | None,
     ) -> float:
         """Find the initial learning rate on a sample."""
+        self._check_online(algorithm, 1)
         return find_rate(self.examples, algorithm, parameters, seed, start)
 
     def online(
@@ -129,6 +134,8 @@ class LocalEngine:
         settings: TrainingSettings,
     ) -> OnlineTraining:
         """Prepare the training with an online algorithm."""
+        self._check_online(algorithm, int(parameters["orders"]))
+        warn_of_long_passes(self.examples)
         return OrderedTraining(
             self.examples,
             algorithm,
@@ -142,4 +149,13 @@ class LocalEngine:
         self, settings: TrainingSettings, after_evaluation: Callable[[], None]
     ) -> BatchObjective:
         """Prepare the objective of a batch algorithm."""
+        pairs = 2 * int(settings.values().get("memory", 0))
+        check_training_memory(self.examples, pairs + BATCH_ARRAYS)
+        warn_of_long_passes(self.examples)
         return Objective(self.examples, settings.threads, after_evaluation)
+
+    def _check_online(self, algorithm: Algorithm, orders: int) -> None:
+        """Raise where an online algorithm needs more memory than there is."""
+        arrays = 1 + bool(algorithm.per_weight_state)  # in training, and one for the result
+        row_bytes = np.dtype(list(algorithm.row_state)).itemsize
+        check_training_memory(self.examples, orders * arrays + 1, orders * row_bytes)

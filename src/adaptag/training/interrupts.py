@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import threading
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from types import FrameType, TracebackType
 
     from typing_extensions import Self
 
-__all__ = ["Interrupts"]
+__all__ = ["Interrupts", "interruptible"]
 
 
 class Interrupts:
@@ -25,12 +27,14 @@ class Interrupts:
 
     Attributes:
         requested: Whether an interrupt has come.
+        immediate: Whether an interrupt raises KeyboardInterrupt at once, see ``interruptible``.
     """
 
     _outermost: ClassVar[Interrupts | None] = None
 
     def __init__(self) -> None:
         self.requested = False
+        self.immediate = False
 
     def __enter__(self) -> Self:
         main = threading.current_thread() is threading.main_thread()
@@ -55,11 +59,29 @@ class Interrupts:
             Interrupts._outermost = None
 
     def _note(self, number: int, frame: FrameType | None) -> None:
-        if self.requested:
+        at_once, self.requested = self.requested or self.immediate, True
+        if at_once:
             signal.default_int_handler(number, frame)
-        self.requested = True
 
     def check(self) -> None:
         """Raise KeyboardInterrupt where an interrupt has come."""
         if (Interrupts._outermost or self).requested:
             raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Let an interrupt raise KeyboardInterrupt at once, in long work of which nothing is kept.
+
+    The core looks for signals in such work, so it ends within a moment.
+    """
+    current = Interrupts._outermost
+    if current is None:
+        yield
+        return
+    current.check()
+    current.immediate, before = True, current.immediate
+    try:
+        yield
+    finally:
+        current.immediate = before

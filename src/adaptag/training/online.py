@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["PASS_SIZE", "Trainer", "divergence"]
 
 BALANCED = 8  # updates whose sentences are exchanged
+MAX_STEPS = 1 << 32  # updates that algorithms can count
 PASS_SIZE = 10_000  # sentences that count as a pass where the data comes in parts
 
 
@@ -180,8 +181,10 @@ class Trainer:
         try:
             for name, array in self.arrays().items():
                 array[:] = arrays[name]
-        except (KeyError, ValueError):
+        except (KeyError, ValueError, TypeError):
             raise ModelError("the state of training does not fit the algorithm") from None
+        if int(self.run_state["step"][0]) >= MAX_STEPS:
+            raise ModelError("the state of training is damaged: 2^32 updates or more are done")
 
 
 def divergence(algorithm: str, parameters: Mapping[str, Value], what: str) -> DivergenceError:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["OrderedTraining", "PassPart"]
 
 SLICE_TOKENS = 20_000  # in a part of a pass, between two looks at the time and at interrupts
+SLICE_LABELS = 64  # with more of them, parts are smaller: the time of a token grows with the square
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,11 @@ class OrderedTraining:
     def _part_size(self) -> int:
         """The number of sentences in a part of a pass, whole updates."""
         examples = self._examples
-        size = max(1, SLICE_TOKENS * len(examples) // max(1, examples.n_tokens))
+        tokens = SLICE_TOKENS
+        n_labels = len(examples.label_names)
+        if n_labels > SLICE_LABELS and any(examples.index.n_of_kind[1:]):
+            tokens = max(1, tokens * SLICE_LABELS**2 // n_labels**2)
+        size = max(1, tokens * len(examples) // max(1, examples.n_tokens))
         return -(-size // self.batch) * self.batch
 
     def _all_orders(self) -> Iterator[NDArray[np.uint32]]:
