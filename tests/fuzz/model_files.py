@@ -9,10 +9,7 @@ import contextlib
 import functools
 import io
 import itertools
-import os
-import tempfile
 import zlib
-from pathlib import Path
 
 import adaptag
 from adaptag.cli.inspect import inspect
@@ -22,28 +19,12 @@ from adaptag.foreign.crfsuite import crfsuite_bytes
 from adaptag.loading import load
 from adaptag.training.checkpoint import Checkpoint
 from tests.fuzz.mutation import mutate_file, resealed
-from tests.fuzz.target import Target
+from tests.fuzz.target import Target, stored
+from tests.unit import mutants
+from tests.unit.mutants import CLASSES, KINDS, LABELS, SENTENCES, TEMPLATE, TEXTS, WORDS
 
-TEMPLATE = "U:%x[0,0]\nU2:%lower[-1,0]/%x[0,0]\n*s:%shape[0,0]\nB\nBx:%x[0,0]\n"
-SENTENCES = [["The", "cat", "sat"], ["A", "dog"], ["it", "sat", "1"]]
-LABELS = [["B-X", "I-X", "O"], ["B-X", "I-X"], ["O", "O", "B-Y"]]
-WORDS = [["天天", "中国", "人"], ["中国", "人民"], ["天", "abc", "民"]]
-TEXTS = ["good film", "bad film", "good good", "bad"]
-CLASSES = ["p", "n", "p", "n"]
 TRIED = [["The", "cat", "sat"], ["dog", "_B-1", "é", "unknown", "1"]]
 TRIED_TEXTS = ["天天中国人民abc", "The 中国 人\r\n民民民", "\ud800"]
-FOLDER = Path(tempfile.gettempdir()) if not Path("/dev/shm").is_dir() else Path("/dev/shm")
-PATH = FOLDER / f"adaptag-fuzz-{os.getpid()}"
-
-
-@contextlib.contextmanager
-def stored(data):
-    """A file with this content, in memory where there is such a folder."""
-    PATH.write_bytes(data)
-    try:
-        yield PATH
-    finally:
-        PATH.unlink(missing_ok=True)
 
 
 def try_all(uses):
@@ -63,7 +44,7 @@ def show(path):
 
 def use_model(model):
     attributes = model.index.template.attributes
-    tried = [[{"w": word, "n": 2.0} for word in s] if attributes else s for s in TRIED]
+    tried = [[{"w": word, "long": 2.0} for word in s] if attributes else s for s in TRIED]
     columns = 1 if attributes else model.index.n_columns
     if columns != 1 and columns < 5:
         tried = [[(word,) * columns for word in sentence] for sentence in TRIED]
@@ -103,32 +84,8 @@ def load_model(data):
 
 
 @functools.cache
-def tagger(**options):
-    return adaptag.train(SENTENCES, LABELS, template=TEMPLATE, passes=2, threads=1, **options)
-
-
-def attribute_tagger(**options):
-    items = [[{"w": word, "n": len(word)} for word in sentence] for sentence in SENTENCES]
-    return adaptag.train(items, LABELS, passes=2, threads=1, **options)
-
-
-def stream_model():
-    trainer = adaptag.StreamTrainer(TEMPLATE)
-    trainer.learn(SENTENCES, LABELS)
-    return trainer.model()
-
-
-def models():
-    return [
-        model.to_bytes()
-        for model in (
-            tagger(),
-            tagger(scheme="bioes"),
-            tagger(hash_bits=6),
-            attribute_tagger(),
-            stream_model(),
-        )
-    ]
+def tagger():
+    return mutants.tagger(threads=1)
 
 
 # ---- segmenters and classifiers ------------------------------------------------------------------
@@ -151,9 +108,7 @@ def check_words(text, words):
 
 @functools.cache
 def segmenter():
-    trained = adaptag.Segmenter.train(WORDS, passes=2, threads=1)
-    trained.dictionary.add({"人民": 2.0, "天中": float("inf")})
-    return trained
+    return mutants.segmenter()
 
 
 def use_classifier(classifier):
@@ -169,7 +124,7 @@ def check_classes(classifier, classes):
 
 @functools.cache
 def classifier():
-    return adaptag.DocumentClassifier.train(TEXTS, CLASSES, passes=2)
+    return mutants.classifier()
 
 
 # ---- datasets and checkpoints --------------------------------------------------------------------
@@ -189,15 +144,9 @@ def load_checkpoint(data):
         adaptag.train(SENTENCES, LABELS, resume=path, **options)
 
 
-def datasets():
-    with stored(b"") as path:
-        adaptag.encode(SENTENCES, LABELS, template=TEMPLATE).save(path)
-        return [path.read_bytes()]
-
-
 def checkpoints():
-    found = []
-    for algorithm in ("adf", "sgd", "arow"):
+    found = [KINDS["checkpoint"]()]
+    for algorithm in ("sgd", "arow"):
         with stored(b"") as path:
             options = {"template": TEMPLATE, "passes": 2, "threads": 1, "algorithm": algorithm}
             adaptag.train(SENTENCES, LABELS, checkpoint=path, **options)
@@ -215,7 +164,8 @@ def load_foreign(data):
 
 
 def crfsuite_models():
-    return [crfsuite_bytes(attribute_tagger(scheme="as-is"))]
+    items = [[{"w": word, "n": 2.0} for word in sentence] for sentence in SENTENCES]
+    return [crfsuite_bytes(adaptag.train(items, LABELS, passes=2, scheme="as-is"))]
 
 
 def crfpp_models():
@@ -224,27 +174,28 @@ def crfpp_models():
     return [text_model(), binary_model()]
 
 
+def seeds(*kinds):
+    """The files of some kinds."""
+    return lambda: [KINDS[kind]() for kind in kinds]
+
+
+def compact_models():
+    return [
+        KINDS["compact"](),
+        tagger().compact(prune=0.0, weights="float16").to_bytes(),
+        mutants.attributes().compact(prune=0.0, weights="float32").to_bytes(),
+    ]
+
+
 TARGETS = {
-    "model": Target(load_model, models, mutate_file),
-    "compact-model": Target(
-        load_model,
-        lambda: [
-            tagger().compact(prune=0.0).to_bytes(),
-            tagger().compact(prune=0.0, weights="float16").to_bytes(),
-            attribute_tagger().compact(prune=0.0, weights="float32").to_bytes(),
-        ],
-        mutate_file,
+    "model": Target(
+        load_model, seeds("model", "scheme", "hashed", "attributes", "stream"), mutate_file
     ),
-    "segmenter": Target(load_model, lambda: [segmenter().to_bytes()], mutate_file),
-    "compact-segmenter": Target(
-        load_model, lambda: [segmenter().compact(prune=0.0).to_bytes()], mutate_file
-    ),
-    "classifier": Target(
-        load_model,
-        lambda: [classifier().to_bytes(), classifier().compact(prune=0.0).to_bytes()],
-        mutate_file,
-    ),
-    "dataset": Target(load_dataset, datasets, mutate_file),
+    "compact-model": Target(load_model, compact_models, mutate_file),
+    "segmenter": Target(load_model, seeds("segmenter"), mutate_file),
+    "compact-segmenter": Target(load_model, seeds("compact-segmenter"), mutate_file),
+    "classifier": Target(load_model, seeds("classifier", "compact-classifier"), mutate_file),
+    "dataset": Target(load_dataset, seeds("dataset"), mutate_file),
     "checkpoint": Target(load_checkpoint, checkpoints, mutate_file),
     "crfsuite": Target(load_foreign, crfsuite_models),
     "crfpp": Target(load_foreign, crfpp_models),

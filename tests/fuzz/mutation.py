@@ -10,42 +10,16 @@ import numpy as np
 
 from adaptag.storage.tensors import CHECKSUM, DTYPES
 from tests.unit.hostile import sealed
+from tests.unit.mutants import mutate_tree
 
-VALUES = [
-    None, True, False, -1, 0, 1, 2, 7, 0.5, -2.5, 1e38, 1e308, float("inf"), float("nan"), 2**31,
-    2**32 - 1, 2**63, 10**30, "", "*", "x", "a", "B-X", "I-X", "O", "\ud800", "\0", "é\n", "auto",
-    "iob2", "bioes", [], [[]], [None], ["B-X"], {}, {"a": 1}, {"0": "O"},
-]  # fmt: skip
 METADATA = "__metadata__"
 
 
-def mutate_tree(tree, rng):
-    """Return a JSON value with a part replaced, removed, repeated or taken from elsewhere."""
-    tree = copy.deepcopy(tree)
-    places = [((), tree)]
-    for path, value in places:  # grows meanwhile
-        if isinstance(value, (dict, list)) and len(places) < 5000:
-            items = value.items() if isinstance(value, dict) else enumerate(value)
-            places += [((*path, key), part) for key, part in items]
-    path, value = rng.choice(places)
-    replaced = copy.deepcopy(rng.choice([rng.choice(VALUES), rng.choice(places)[1]]))
-    if isinstance(value, (int, float)) and rng.random() < 0.5:
-        replaced = value + rng.choice([-1, 1, 2, 0.5, 255])
-    if not path:
-        return replaced
-    parent = tree
-    for key in path[:-1]:
-        parent = parent[key]
-    action = rng.random()
-    if action < 0.15:
-        del parent[path[-1]]
-    elif action < 0.3 and isinstance(parent, list):
-        parent.insert(path[-1], replaced)
-    elif action < 0.3:
-        parent[str(rng.choice(VALUES))] = replaced
-    else:
-        parent[path[-1]] = replaced
-    return tree
+def changed(tree, rng):
+    """A copy of a JSON value with one part of it changed."""
+    box = [copy.deepcopy(tree)]
+    mutate_tree(box, rng)
+    return box[0]
 
 
 def mutate_json(data, rng, default):
@@ -54,9 +28,9 @@ def mutate_json(data, rng, default):
         if rng.random() < 0.7:
             lines = data.decode().split("\n")
             with contextlib.suppress(ValueError):
-                return json.dumps(mutate_tree(json.loads(data), rng)).encode()
+                return json.dumps(changed(json.loads(data), rng)).encode()
             place = rng.randrange(len(lines))
-            lines[place] = json.dumps(mutate_tree(json.loads(lines[place]), rng))
+            lines[place] = json.dumps(changed(json.loads(lines[place]), rng))
             return "\n".join(lines).encode()
     return default(data)
 
@@ -67,13 +41,13 @@ def mutate_file(data, rng, default):
         entries, header, arrays = unpacked(data)
         action = rng.random()
         if action < 0.4:
-            header = mutate_tree(header, rng)
+            header = changed(header, rng)
         elif action < 0.9 and arrays:
             name = rng.choice(list(arrays))
-            changed = default(arrays[name])
+            array = default(arrays[name])
             if rng.random() < 0.7:  # of the same length
-                changed = (changed + arrays[name][len(changed) :])[: len(arrays[name])]
-            arrays[name] = changed
+                array = (array + arrays[name][len(array) :])[: len(arrays[name])]
+            arrays[name] = array
         elif action < 0.95 and arrays:
             entry = entries[rng.choice(list(arrays))]
             entry["dtype"] = rng.choice(list(DTYPES))

@@ -21,7 +21,7 @@ from adaptag.features.settings import FeatureSettings
 from adaptag.features.template import Template
 from adaptag.segmentation.dictionary import UserDictionary
 from tests.fuzz.mutation import mutate_json
-from tests.fuzz.target import Target
+from tests.fuzz.target import Target, stored
 
 PLAIN = FeatureSettings(template="U:%x[0,0]\nB")
 ATTRIBUTES = FeatureSettings()
@@ -114,7 +114,8 @@ def segmenter():
 
 def read_dictionary(data):
     found = UserDictionary("types")
-    found.load(io.BytesIO(data))
+    with stored(data) as path:
+        found.load(path)
     words = UserDictionary("types")
     words.add_arrays(found.to_arrays())
     assert words.to_dict() == found.to_dict()

@@ -460,8 +460,10 @@ class Model(ChainDecoder):
         """Explain the label of each token: what favours it, and what favours the next best one."""
         if self.index.template.attributes:
             raise CorpusError("the model was trained on attributes; it cannot explain tokens")
-        tokens = [(token,) if isinstance(token, str) else tuple(token) for token in sentence]
-        return explain(self, tokens, self._encode([tokens]), legal)
+        listed = as_list(sentence, "the sentence", "a list of tokens")
+        encoded = self._encode([listed])
+        tokens = [(token,) if isinstance(token, str) else tuple(token) for token in listed]
+        return explain(self, tokens, encoded, legal)
 
     def _check_first(self, sentence: Iterable[Token]) -> None:
         """Raise where the first token has other columns than those of the training data."""
