@@ -12,7 +12,7 @@ NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py
 export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-browser test-notebooks fuzz lint format bench bench-all bench-check results docs notebooks wheel clean
+.PHONY: demo test test-browser test-notebooks fuzz sanitize lint format bench bench-all bench-check results docs notebooks wheel clean
 
 demo: .venv/.built
 	$(BIN)/adaptag demo
@@ -44,6 +44,47 @@ test-notebooks: .venv/.test .venv/.notebooks
 # Coverage-guided fuzzing, a minute for each target: ARGS="model segmenter --seconds 3600 --jobs 2".
 fuzz: .venv/.test .venv/.fuzz
 	$(BIN)/python -m tests.fuzz $(ARGS)
+
+# The tests with a core that is built with sanitizers (GCC, Linux), beside the usual one: all fast
+# tests with AddressSanitizer and UndefinedBehaviorSanitizer, those of threads with
+# ThreadSanitizer. The core takes some minutes to compile; JOBS=1 and TESTS=… make less of it.
+# Reports are in build/asan/reports and build/tsan/reports; any of them is a failure.
+ASAN := -fsanitize=address,undefined -fno-omit-frame-pointer
+TSAN := -fsanitize=thread -fno-omit-frame-pointer
+JOBS ?= 2
+TESTS ?= tests --ignore=tests/ray --ignore=tests/browser --ignore=tests/notebooks
+THREAD_TESTS := tests/unit/test_threads.py tests/unit/test_parallel_training.py \
+    tests/unit/test_parallel.py tests/unit/test_sharing.py tests/unit/test_segmenter.py \
+    tests/property/test_threads.py
+GCC_FILE = $(shell gcc -print-file-name=$(1))
+
+sanitize: .venv-asan/.built .venv-tsan/.built
+	rm -rf build/asan/reports build/tsan/reports && mkdir -p build/asan/reports build/tsan/reports
+	LD_PRELOAD="$(call GCC_FILE,libasan.so) $(call GCC_FILE,libstdc++.so)" ADAPTAG_CORE=generic \
+	    ADAPTAG_SANITIZED=1 ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/asan/reports/a \
+	    UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/asan/reports/u \
+	    .venv-asan/bin/python -m pytest -n $(JOBS) $(TESTS)
+	LD_PRELOAD="$(call GCC_FILE,libtsan.so) $(call GCC_FILE,libstdc++.so)" ADAPTAG_CORE=generic \
+	    ADAPTAG_SANITIZED=1 TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp:exitcode=0:log_path=$(CURDIR)/build/tsan/reports/t \
+	    setarch -R .venv-tsan/bin/python -m pytest $(THREAD_TESTS)
+	@if ls build/?san/reports/* 2>/dev/null; then echo "Sanitizers have found something."; exit 1; fi
+
+# An environment that is the usual one, but for the core. Paths of a .pth file are searched without
+# the .pth files in them, so the editable install of the usual one is not seen.
+.venv-asan/.built .venv-tsan/.built: .venv-%/.built: .venv/.test $(SOURCES)
+	@echo "Compiling the C++ core with sanitizers: some minutes."
+	$(BIN)/cmake -S . -B build/$* -G Ninja -DADAPTAG_VARIANTS=generic \
+	    -DCMAKE_MAKE_PROGRAM="$(CURDIR)/$(BIN)/ninja" -DPython_EXECUTABLE="$(CURDIR)/$(BIN)/python" \
+	    -DADAPTAG_OPTIONS="-O1;-g1" -DCMAKE_CXX_FLAGS="$(if $(filter asan,$*),$(ASAN),$(TSAN))"
+	$(BIN)/cmake --build build/$* -j $(JOBS)
+	rm -rf .venv-$* && $(BIN)/python -m venv --without-pip .venv-$*
+	mkdir -p build/$*/package && rm -rf build/$*/package/adaptag
+	cp -as $(CURDIR)/src/adaptag build/$*/package/
+	cp build/$*/*.so build/$*/package/adaptag/_native/
+	printf '%s\n' $(CURDIR)/build/$*/package $$($(BIN)/python -c \
+	    'import sysconfig; print(sysconfig.get_path("platlib"))') > $$(.venv-$*/bin/python -c \
+	    'import sysconfig; print(sysconfig.get_path("platlib"))')/adaptag.pth
+	touch $@
 
 lint: .venv/.lint
 	$(BIN)/ruff format --check .
@@ -92,7 +133,7 @@ wheel: .venv/.made
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 clean:
-	rm -rf .venv .venv-bench build dist site
+	rm -rf .venv .venv-bench .venv-asan .venv-tsan build dist site
 
 .venv/.made:
 	$(PYTHON) -m venv .venv

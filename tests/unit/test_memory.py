@@ -156,7 +156,10 @@ except adaptag.AdaptagError as error:
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs /proc")
+@pytest.mark.skipif(
+    not Path("/proc/self/statm").exists() or bool(os.environ.get("ADAPTAG_SANITIZED")),
+    reason="needs /proc, and a build without sanitizers",
+)
 def test_a_limit_of_the_process_is_seen():
     done = subprocess.run(
         [sys.executable, "-c", LIMITED], capture_output=True, text=True, timeout=300

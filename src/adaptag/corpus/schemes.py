@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Expansion", "LabelConversion", "TrainingLabels", "followed_scheme"]
 
-MIN_PARTS = 5  # copies of labels that fill a vector of the core, which has eight numbers
 MOST_REWRITTEN = 0.02  # of the labels of chunks, where they follow a scheme with some slips
 
 # How the chunk of a token relates to the token before, and to the one after.
@@ -209,16 +208,6 @@ class Expansion:
     label_of: NDArray[np.int32]
     output_of: NDArray[np.int32]
     legal: NDArray[np.uint8]
-
-    def padded(self) -> Expansion:
-        """The same with impossible parts added, so that there are as many as the core needs."""
-        missing = MIN_PARTS - len(self.label_of)
-        if missing <= 0:
-            return self
-        at = [len(self.label_of)] * missing
-        legal = np.insert(np.insert(self.legal, at, 0, axis=0), at, 0, axis=1)
-        none = np.zeros(missing, np.int32)
-        return Expansion(np.append(self.label_of, none), np.append(self.output_of, none), legal)
 
 
 class _Names:

@@ -312,10 +312,8 @@ class ConstrainedDecoder:
         product = self.rules.product(parts, active, shown=shown, **limits)
         if not len(product.begun):
             raise core.NoPathError
-        copies = product.copies.padded()
-        missing = len(copies.label_of) - len(product.begun)
-        begun = np.pad(product.begun, [(0, missing), (0, 0)])
-        return _Engine(self._given.decoder(copies.label_of), copies, begun)
+        copies = product.copies
+        return _Engine(self._given.decoder(copies.label_of), copies, product.begun)
 
     @cached_property
     def _plain(self) -> core.Decoder:

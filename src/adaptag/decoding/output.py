@@ -58,9 +58,7 @@ class SchemeOutput:
     @cached_property
     def parts(self) -> Expansion:
         """The states, or parts of them, each of which is written as one label."""
-        parts = self.conversion.expand(self.legal)
-        whole = np.array_equal(parts.label_of, np.arange(len(self.conversion.labels)))
-        return parts if whole or not len(parts.label_of) else parts.padded()
+        return self.conversion.expand(self.legal)
 
     @property
     def splits_states(self) -> bool:
