@@ -1,7 +1,7 @@
 # Each target sets up all it needs: a virtual environment in .venv with adaptag built into it.
 PYTHON ?= python3
 BIN := .venv/bin
-CPP := $(wildcard cpp/*.?pp cpp/*/*.?pp benchmarks/*.cpp)
+CPP := $(wildcard cpp/*.?pp cpp/*/*.?pp benchmarks/*.cpp tests/fuzz/core/*.?pp)
 SOURCES := pyproject.toml CMakeLists.txt $(wildcard cpp/* cpp/*/*)
 
 NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py, \
@@ -12,7 +12,7 @@ NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py
 export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test faults test-browser test-notebooks compat sanitize lint format bench bench-all bench-check results docs notebooks wheel clean
+.PHONY: demo test faults test-browser test-notebooks compat fuzz sanitize lint format bench bench-all bench-check results docs notebooks wheel clean
 
 demo: .venv/.built
 	$(BIN)/adaptag demo
@@ -49,6 +49,10 @@ test-notebooks: .venv/.test .venv/.notebooks
 # ARGS="usaddress models" runs a part.
 compat: .venv-compat/.installed
 	.venv-compat/bin/python -m compat $(ARGS)
+
+# Coverage-guided fuzzing, a minute for each target: ARGS="model segmenter --seconds 3600 --jobs 2".
+fuzz: .venv/.test .venv/.fuzz
+	$(BIN)/python -m tests.fuzz $(ARGS)
 
 # The tests with a core that is built with sanitizers (GCC, Linux), beside the usual one: all fast
 # tests with AddressSanitizer and UndefinedBehaviorSanitizer, those of threads with
@@ -168,7 +172,7 @@ clean:
 	touch $@
 
 # Groups of development tools, see pyproject.toml.
-.venv/.test .venv/.browser .venv/.lint .venv/.docs .venv/.notebooks .venv/.reproduction: .venv/.%: .venv/.built pyproject.toml
+.venv/.test .venv/.browser .venv/.fuzz .venv/.lint .venv/.docs .venv/.notebooks .venv/.reproduction: .venv/.%: .venv/.built pyproject.toml
 	$(BIN)/pip install --quiet --group $*
 	touch $@
 

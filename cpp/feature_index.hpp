@@ -102,7 +102,6 @@ struct KindOrder {
 
   template <class Ids, class Values>
   void restore(Ids& ids, Values& values, size_t begin, size_t end) const {
-    if (edge_begin == node_end) return;
     const auto kind = [&](size_t k) { return int(ids[k] >= edge_begin) + int(ids[k] >= node_end); };
     for (size_t k = begin + 1; k < end; ++k)  // insertion: hardly ever is there anything to do
       for (size_t j = k; j > begin && kind(j - 1) > kind(j); --j) {
@@ -233,7 +232,7 @@ class FeatureIndex {
       const size_t begin = s.predicates.size();
       for (size_t k = 0; k < program_.lines.size(); ++k, ++h)
         if (*h) append(*h, program_.lines[k].kind, s, found);
-      order_.restore(s.predicates, s.values, begin, s.predicates.size());
+      restore_order(s, begin);
       s.offsets.push_back(int64_t(s.predicates.size()));
     }
   }
@@ -260,7 +259,7 @@ class FeatureIndex {
           append(*h, program_.lines[k].kind, s, [](uint32_t) {});
           s.values.resize(s.predicates.size(), 1.0f);
         }
-      order_.restore(s.predicates, s.values, begin, s.predicates.size());
+      restore_order(s, begin);
       s.offsets.push_back(int64_t(s.predicates.size()));
     }
   }
@@ -282,13 +281,22 @@ class FeatureIndex {
     return hashed_ ? uint32_t(hash(token)) >> 1 : vocabulary_.find(token);
   }
 
+  // A predicate that the line of a damaged index cannot have is not found.
   template <class Found>
   void append(uint64_t h, int kind, Scratch& s, Found&& found) const {
-    const uint32_t id = hashed_ ? hashed_id(h, kind)
-                                : slots_.find(h, [&](uint32_t k) { return k < n_predicates_; });
+    const uint32_t first = kind < 2 ? 0 : order_.node_end;
+    const uint32_t end[] = {order_.edge_begin, order_.node_end, n_predicates_};
+    const uint32_t id =
+        hashed_ ? hashed_id(h, kind)
+                : slots_.find(h, [&](uint32_t k) { return k >= first && k < end[kind]; });
     if (id == Slots::none) return;
     s.predicates.push_back(id);
     found(id);
+  }
+  // Only a predicate that may have edge weights can be out of order.
+  void restore_order(Scratch& s, size_t begin) const {
+    if (order_.edge_begin == order_.node_end) return;
+    order_.restore(s.predicates, s.values, begin, s.predicates.size());
   }
   uint32_t hashed_id(uint64_t h, int kind) const {
     const uint32_t first[] = {0, order_.edge_begin, order_.node_end, n_predicates_};

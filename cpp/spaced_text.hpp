@@ -47,7 +47,7 @@ inline void write_spaced(std::string_view text, std::string_view separator, bool
   output.resize(text.size() + n_words * separator.size() + 4);
   char* out = output.data();
   const char* p = text.data();
-  const char* const copied_whole = text.data() + text.size() - std::min<size_t>(text.size(), 4);
+  const char* const text_end = text.data() + text.size();
   bool first = !continues;  // whether no word of the line has been written
   for (size_t t = 0; t < T;) {
     if (!is_space(codes[t])) {
@@ -56,7 +56,7 @@ inline void write_spaced(std::string_view text, std::string_view separator, bool
       do {
         const auto c = static_cast<unsigned char>(*p);
         const int length = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
-        if (p <= copied_whole)
+        if (text_end - p >= 4)
           std::memcpy(out, p, 4);  // what is too much is overwritten
         else
           std::memcpy(out, p, size_t(length));

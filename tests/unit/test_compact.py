@@ -14,10 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import adaptag
+from adaptag._native import core
 from adaptag.classification.documents import DocumentClassifier
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.data import CLASSIFICATION, corpus_of
 from adaptag.errors import AdaptagError, ModelError, ParameterError
+from adaptag.features.template import Template
 from adaptag.model import compact, sparse
 from tests.reference.compact import scores
 
@@ -442,3 +444,25 @@ def test_the_command_takes_classifiers(tmp_path, program):
     assert done.code == 0, done
     assert done.out.count("100.00") == 2
     assert program("classify", "predict", "train.txt", "-m", "small").code == 0
+
+
+def test_a_wrong_hit_leaves_predicates_by_kind():
+    """A feature of no weights that is taken for one with edge weights only comes last."""
+    template = Template("U0:%x[0,0]\nU1:%x[0,0]")
+    vocabulary = np.frombuffer(b"a", np.uint8), np.array([0, 1], np.uint32)
+    keys = np.array([[0, 0], [1, 0]], np.uint32)
+    table = core.build_compact(
+        core.compact_fingerprints(*vocabulary, keys),
+        np.array([0, 1, 2]),
+        np.array([1, -1], np.int32),  # the weight of U0:a is one of an edge
+        np.array([0, 0], np.int32),
+        np.ones(2, np.float32),
+        n_labels=2,
+        value_size=1,
+        exponent=4,
+    )
+    index = core.CompactModel(template.program(), *table, n_labels=2, value_size=1, exponent=4)
+    assert index.n_of_kind == [1, 0, 1]
+    corpus = ColumnCorpus.from_sentences([["a"]])
+    _, predicates = index.encode_columns(corpus.text, corpus.cells, corpus.sentences)
+    assert predicates.tolist() == [0, 1]

@@ -117,3 +117,9 @@ def test_attributes_have_no_tokens(tmp_path):
     model = adaptag.train(tmp_path / "a", format="attributes", passes=1)
     with pytest.raises(AdaptagError, match="attributes"):
         model.explain(["f"])
+
+
+@pytest.mark.parametrize("sentence", [None, True, "a b", [1], [None]])
+def test_what_is_no_sentence_is_refused(plain, sentence):
+    with pytest.raises(AdaptagError, match="sentence"):
+        plain.explain(sentence)

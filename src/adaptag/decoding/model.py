@@ -311,5 +311,7 @@ class Model(SentenceDecoder):
         """Explain the label of each token: what favours it, and what favours the next best one."""
         if self.index.template.attributes:
             raise CorpusError("the model was trained on attributes; it cannot explain tokens")
-        tokens = [(token,) if isinstance(token, str) else tuple(token) for token in sentence]
-        return explain(self, tokens, self._one(tokens), legal)
+        listed = as_list(sentence, "the sentence", "a list of tokens")
+        encoded = self._one(listed)
+        tokens = [(token,) if isinstance(token, str) else tuple(token) for token in listed]
+        return explain(self, tokens, encoded, legal)
