@@ -62,7 +62,7 @@ def check_models() -> list[str]:
     from compat import models
 
     columns = ["labels", "bytes", "random", "natural", "tokens", "different", "probability"]
-    columns += ["marginal", "rewritten", "loaded", "converted", "ties", "speed"]
+    columns += ["marginal", "rewritten", "loaded", "ties", "speed"]
     table = _table("Models", "model", *columns)
     problems = []
     for check in models.check_models():
@@ -75,7 +75,7 @@ def check_models() -> list[str]:
             *(f"{count:,}" for count in (*counts, check.different)),
             f"{check.probability:.0e}",
             f"{check.marginal:.0e}",
-            *map(str, (check.rewritten, check.loaded, check.converted, check.ties)),
+            *map(str, (check.rewritten, check.loaded, check.ties)),
             f"{check.speed:.1f}",
         )
     console.print(table)

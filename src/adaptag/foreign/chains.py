@@ -23,33 +23,33 @@ if TYPE_CHECKING:
     from adaptag.features.template import Template
 
 __all__ = [
+    "BYTES_PER_WEIGHT",
     "LARGEST",
-    "build_chain",
     "build_index",
     "chain_of",
     "check_labels",
     "check_memory",
     "check_size",
     "numbered_chain",
+    "rounded_chain",
     "why_not_writable",
 ]
 
 LARGEST = 1e18  # sums of larger weights would look like transitions that are ruled out
 PADDING = 8  # labels that the padding of a row of weights has room for
+BYTES_PER_WEIGHT = 12  # float64, and float32
 FREE_BYTES = 256 << 20  # weights that any file may need
 BYTES_PER_BYTE = 32  # and weights per byte of a larger file
 
 
-def check_size(
-    name: str, size: int, n_labels: int, n_node: int, n_edge: int, bytes_per_weight: int = 4
-) -> None:
+def check_size(name: str, size: int, n_labels: int, n_node: int, n_edge: int) -> None:
     """Raise where the weights would take much more memory than the file has bytes.
 
     A file may hold few of the weights of each feature; in memory each feature has one for each
     label, or for each pair of labels.
     """
     check_labels(name, n_labels)
-    needed = bytes_per_weight * (n_labels + PADDING) * (n_node + n_edge * n_labels)
+    needed = BYTES_PER_WEIGHT * (n_labels + PADDING) * (n_node + n_edge * n_labels)
     what = f"weights of {n_node + n_edge:,} features and {n_labels:,} labels"
     check_memory(name, size, needed, what)
 
@@ -107,34 +107,6 @@ def build_index(
     return FeatureIndex(template, tables["n_of_kind"], tensors, n_columns)
 
 
-def build_chain(
-    name: str,
-    source: str,
-    labels: Sequence[str],
-    index: FeatureIndex,
-    node: NDArray[np.float32],
-    edge: NDArray[np.float32],
-) -> LinearChain[FeatureIndex]:
-    """Lay out the weights as the core needs them.
-
-    Args:
-        name: The file, for messages.
-        source: The program that the file is of.
-        labels: The labels, Y of them.
-        index: The index, whose predicates have node weights or edge weights, none has both.
-        node: The node weights, ``[P, Y]``.
-        edge: The edge weights, ``[E, Y, Y]``: (previous, current).
-    """
-    n_node, _, n_edge = index.n_of_kind
-    y = len(labels)
-    layout = core.Layout(y, n_node, 0, n_edge)
-    weights = np.zeros(layout.n_weights, np.float32)
-    split = n_node * layout.width
-    weights[:split].reshape(n_node, layout.width)[:, :y] = node
-    weights[split:].reshape(n_edge, y, layout.width)[:, :, :y] = edge
-    return chain_of(name, source, labels, index, weights)
-
-
 def numbered_chain(
     name: str,
     source: str,
@@ -168,9 +140,20 @@ def numbered_chain(
         offsets = np.arange(n_rows * y).reshape(1, n_rows, y)
         rows[:, :, :y] = weights[numbers[first : first + n, None, None] + offsets]
         begin, first = end, first + n
-    with np.errstate(over="ignore"):  # what is too large is found below
-        rounded = laid_out.astype(np.float32)
     original = OriginalWeights(laid_out, numbers, sums_in_single)
+    return rounded_chain(name, source, labels, index, original)
+
+
+def rounded_chain(
+    name: str,
+    source: str,
+    labels: Sequence[str],
+    index: FeatureIndex,
+    original: OriginalWeights,
+) -> LinearChain[FeatureIndex]:
+    """The chain of weights that are laid out already, and kept in the precision of the file."""
+    with np.errstate(over="ignore"):  # what is too large is found below
+        rounded = original.weights.astype(np.float32)
     return chain_of(name, source, labels, index, rounded, original=original)
 
 
@@ -183,7 +166,7 @@ def chain_of(
     configuration: Mapping[str, Any] | None = None,
     original: OriginalWeights | None = None,
 ) -> LinearChain[FeatureIndex]:
-    """The chain of weights that are laid out already; see ``build_chain``."""
+    """The chain of weights that are laid out already."""
     if len(set(labels)) != len(labels):
         raise ModelError(f"{name}: a label stands twice in the file")
     if not (np.abs(weights) <= LARGEST).all():

@@ -20,20 +20,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptag._native import core
 from adaptag.errors import ModelError
 from adaptag.features.index import NO_TOKEN, FeatureIndex
 from adaptag.features.template import Template
 from adaptag.foreign.binary import WORD, BinaryFile
 from adaptag.foreign.chains import (
     LARGEST,
-    build_chain,
     build_index,
     check_labels,
     check_memory,
     check_size,
+    rounded_chain,
 )
 from adaptag.foreign.cqdb import read_quarks, write_quarks
 from adaptag.foreign.sparse_chain import SparseChain
+from adaptag.model.original import OriginalWeights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,13 +63,15 @@ MAX_SIZE = 0xFFFFFFFF
 def read_crfsuite(data: bytes, name: str = "<bytes>") -> LinearChain[FeatureIndex]:
     """Read the bytes of a CRFsuite model; a damaged one raises a ModelError."""
     chain = read_sparse(data, name)
-    n_labels, n_attributes = len(chain.labels), len(chain.attributes)
-    check_size(name, len(data), n_labels, n_attributes, 1)
-    node = np.zeros((n_attributes, n_labels), np.float32)
-    with np.errstate(over="ignore"):  # what is too large is found below
-        node[chain.sources, chain.targets] = chain.weights
-        edge = chain.transitions[None].astype(np.float32)
-    return build_chain(name, NAME, chain.labels, _index_of(name, chain.attributes), node, edge)
+    y, n = len(chain.labels), len(chain.attributes)
+    check_size(name, len(data), y, n, 1)
+    layout = core.Layout(y, n, 0, 1)
+    weights = np.zeros(layout.n_weights)
+    split = n * layout.width
+    weights[:split].reshape(n, layout.width)[chain.sources, chain.targets] = chain.weights
+    weights[split:].reshape(y, layout.width)[:, :y] = chain.transitions
+    index = _index_of(name, chain.attributes)
+    return rounded_chain(name, NAME, chain.labels, index, OriginalWeights(weights))
 
 
 def read_sparse(data: bytes, name: str = "<bytes>") -> SparseChain:

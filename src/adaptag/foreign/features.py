@@ -33,7 +33,6 @@ __all__ = [
 
 MOST_MACROS = 64  # in a line of the template
 STEPS = 64  # to find the tokens of the features, per byte of the file
-BYTES_PER_WEIGHT = 12  # float64, and float32
 
 
 def weights_per_kind(n_labels: int) -> tuple[int, int, int]:
@@ -93,7 +92,7 @@ def index_of_strings(
         if len(found[kind]) == n_before:
             raise file.fail(f"no line of the template makes the feature {_shown(feature)}")
     node, both, edge = map(len, found)
-    check_size(file.name, len(file.data), n_labels, node + both, both + edge, BYTES_PER_WEIGHT)
+    check_size(file.name, len(file.data), n_labels, node + both, both + edge)
     width = 1 + template.program().arity
     n = node + both + edge
     check_memory(file.name, len(file.data), 4 * width * n, "keys of features")
@@ -134,7 +133,8 @@ def string_features(
     index = chain.index
     weights = chain.weights if chain.original is None else chain.original.weights
     y, width = len(chain.labels), chain.layout.width
-    given = None if chain.original is None else chain.original.numbers.tolist()
+    numbers = None if chain.original is None else chain.original.numbers
+    given = None if numbers is None else numbers.tolist()
     found: dict[bytes, StringFeature] = {}
     begin = number = 0
     kinds = np.repeat(range(3), index.n_of_kind).tolist()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -56,6 +56,8 @@ class SparseChain:
         """
         _check(chain)
         index: FeatureIndex = chain.index
+        if chain.original is not None:
+            chain = replace(chain, weights=chain.original.weights)  # type: ignore[arg-type]
         node = chain.node_weights()
         used = np.flatnonzero(node.any(axis=1))
         source, target = np.nonzero(node[used])

@@ -25,9 +25,14 @@ import numpy as np
 from adaptag.errors import AdaptagError, ModelError
 from adaptag.features.template import KINDS, Template
 from adaptag.foreign.binary import BinaryFile
-from adaptag.foreign.chains import check_memory, check_size, numbered_chain, why_not_writable
-from adaptag.foreign.features import (
+from adaptag.foreign.chains import (
     BYTES_PER_WEIGHT,
+    check_memory,
+    check_size,
+    numbered_chain,
+    why_not_writable,
+)
+from adaptag.foreign.features import (
     check_macros,
     index_of_strings,
     string_features,

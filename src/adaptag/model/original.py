@@ -18,10 +18,11 @@ class OriginalWeights:
 
     Attributes:
         weights: The weights, float64, laid out as those of the chain, which are float32.
-        numbers: The number of the first weight of each predicate in the file, int64 ``[P]``.
+        numbers: The number of the first weight of each predicate in the file, int64 ``[P]``; None
+            where the file does not number them.
         sums_in_single: Whether the program sums the weights of a label in float32, one by one.
     """
 
     weights: NDArray[np.float64]
-    numbers: NDArray[np.int64]
+    numbers: NDArray[np.int64] | None = None
     sums_in_single: bool = False
