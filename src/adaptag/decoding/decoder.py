@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from functools import cached_property
+from types import NoneType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
@@ -23,7 +24,7 @@ from adaptag.decoding.constraints import Constraints, constraints_of
 from adaptag.decoding.options import DecodingOptions
 from adaptag.decoding.output import SchemeOutput
 from adaptag.decoding.plain import PlainDecoder
-from adaptag.errors import CorpusError
+from adaptag.errors import CorpusError, ParameterError, described
 from adaptag.features.index import FeatureIndex
 from adaptag.model.linear_chain import LinearChain
 from adaptag.parallel import threads_for
@@ -217,6 +218,10 @@ class ChainDecoder(LinearChain[FeatureIndex]):
 
     def decoder_for(self, options: DecodingOptions) -> PlainDecoder | ConstrainedDecoder:
         """The decoder of encoded sentences that does what is asked for."""
+        if not isinstance(options.legal, str | NoneType):
+            raise ParameterError(
+                f"legal is {described(options.legal)}; allowed: the name of a label scheme, or None"
+            )
         constraints = constraints_of(options.constraints)
         key = options.legal, constraints
         found = self._decoders.get(key)

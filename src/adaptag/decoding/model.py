@@ -21,7 +21,7 @@ from adaptag.evaluation.calibration import BINS
 from adaptag.foreign.files import read_foreign
 from adaptag.model.compact import choose_threshold, compact_index
 from adaptag.model.linear_chain import NO_WEIGHTS
-from adaptag.storage.tensors import check_path
+from adaptag.storage.files import check_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

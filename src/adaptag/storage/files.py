@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
 
-from adaptag.errors import FileError, MissingFileError
+from adaptag.errors import FileError, MissingFileError, described
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPRESSED",
     "check_outputs",
+    "check_path",
     "check_writable",
     "is_at_hand",
     "is_regular",
@@ -195,8 +196,15 @@ def _remove_stale(target: Path) -> None:
                     path.unlink()
 
 
+def check_path(path: object) -> None:
+    """Raise unless a path is given as one."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise FileError(f"the file is {described(path)}; allowed: a path")
+
+
 def check_writable(path: PathLike) -> None:
     """Raise now where ``replace_file`` would raise after long work."""
+    check_path(path)
     try:
         target = Path(path).resolve()
         if target.is_dir():
