@@ -170,12 +170,18 @@ class Checkpoint:
                 dict(header["requested"]),
                 None if header["passes"] is None else int(header["passes"]),
                 str(header["stopped"]),
-                PassSums(**header["sums"]),
+                _sums(header["sums"]),
                 int(header["restarts"]),
                 dict(header["record"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise ModelError(f"{path}: malformed checkpoint: {error}") from None
+
+
+def _sums(values: Mapping[str, Any]) -> PassSums:
+    """What is written of an unfinished pass, of which nothing but numbers is taken."""
+    numbers = {name: float(value) for name, value in dict(values).items()}
+    return PassSums(**{**numbers, "sentences": int(numbers["sentences"])})  # type: ignore[arg-type]
 
 
 def continued(state: Checkpoint, settings: S, given: Collection[str]) -> S:
