@@ -7,30 +7,48 @@ import importlib.util
 import os
 import random
 import sys
+import sysconfig
 import warnings
+from pathlib import Path
 
 import atheris
 import numpy as np
 
 CORE = "ADAPTAG_FUZZ_CORE"
+SOURCES = Path(__file__).parents[2] / "src"
 
 
-def use_core(path):
-    """Have adaptag import this build of its core."""
-    name = "adaptag._native.generic"
-    spec = importlib.util.spec_from_file_location(name, path)
+def use_sources(core):
+    """Have adaptag imported from its sources, as atheris needs it, with this build of its core.
+
+    The loader of an editable install would hide the sources.
+    """
+    sys.meta_path[:] = [f for f in sys.meta_path if "Redirecting" not in type(f).__name__]
+    sys.path.insert(0, str(SOURCES))
+    installed = Path(sysconfig.get_path("platlib")) / "adaptag" / "_native"
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    cpu = load_extension("cpu", installed / f"cpu{suffix}")
+    paths = [installed / f"{name}{suffix}" for name in cpu.supported_variants()]
+    path = Path(core) if core else next(path for path in paths if path.exists())
+    name = path.name.removesuffix(suffix)
+    load_extension(name, path)
+    os.environ["ADAPTAG_CORE"] = name
+
+
+def load_extension(name, path):
+    """Import a module of the core from a file."""
+    spec = importlib.util.spec_from_file_location(f"adaptag._native.{name}", path)
     module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
+    sys.modules[spec.name] = module
     spec.loader.exec_module(module)
-    os.environ["ADAPTAG_CORE"] = "generic"
+    return module
 
 
 def main():
     name, *options = sys.argv[1:]
     warnings.simplefilter("ignore")
     np.seterr(all="ignore")
-    if CORE in os.environ:
-        use_core(os.environ[CORE])
+    use_sources(os.environ.get(CORE))
     with atheris.instrument_imports(include=["adaptag"]):
         from adaptag.errors import AdaptagError
         from tests.fuzz.targets import PYTHON

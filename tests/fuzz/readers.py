@@ -59,7 +59,8 @@ def read_columns(data):
     )
     corpus = ColumnCorpus.from_bytes(data[1:], format=column_format, threads=1)
     read = [len(c) for c in ColumnCorpus.read_parts(io.BytesIO(data[1:]), column_format, size=16)]
-    assert sum(read) == len(corpus)
+    if b"\r" not in data:  # the first block of a file decides whether it is a line end
+        assert sum(read) == len(corpus)
     build(corpus)
 
 
