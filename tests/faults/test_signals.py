@@ -11,6 +11,8 @@ import pytest
 import adaptag
 from tests.faults.commands import Ground, training
 
+pytestmark = pytest.mark.usefixtures("_ctrl_c")
+
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 LONG = 100_000  # passes that nobody waits for
 CASES = [
