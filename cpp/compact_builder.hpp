@@ -116,6 +116,7 @@ class CompactBuilder {
     std::frexp(size, &exponent);  // size = m · 2^exponent, 0.5 ≤ m < 1
     exponent = std::max(exponent, -13);
     const long digits = std::lrint(std::ldexp(size, 11 - exponent));  // 1024 … 2048
+    if (digits == 0) return 0;
     return uint16_t(sign | std::min<long>((exponent + 13) * 1024L + digits, 0x7BFF));
   }
 

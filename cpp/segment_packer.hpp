@@ -38,11 +38,13 @@ class PackedPredictor {
   // Rows have shifts of their own; the exponent is that of rows without one. Sums must not
   // overflow.
   void choose_exponent(const SegmentPatterns& from) {
-    const float most =
-        std::max({largest_of(from.constant_scores.data(), from.constant_scores.size()),
-                  largest_of(from.character_scores.data(), from.character_scores.size()),
-                  largest_of(from.scores.data(), from.scores.size())});
-    if (!(most < 1e30f)) throw std::invalid_argument("a weight is not finite or too large");
+    float most = 0;
+    for (const float each : {largest_of(from.constant_scores.data(), from.constant_scores.size()),
+                             largest_of(from.character_scores.data(), from.character_scores.size()),
+                             largest_of(from.scores.data(), from.scores.size())}) {
+      if (!(each < 1e30f)) throw std::invalid_argument("a weight is not finite or too large");
+      most = std::max(most, each);
+    }
     const auto largest = [&](float limit) {
       return most > 0 ? int(std::floor(std::log2(limit / most))) : 20;
     };

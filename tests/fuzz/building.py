@@ -15,7 +15,11 @@ SOURCES = Path(__file__).with_name("core")
 COMPILERS = ["clang++", *(f"clang++-{version}" for version in range(25, 15, -1))]
 FUZZER = "-fsanitize=fuzzer,address,undefined"
 MEMORY_CHECKS = ["-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
-CHECKS = ["-fno-sanitize=vptr", "-fno-sanitize-recover=undefined", "-fno-omit-frame-pointer"]
+CHECKS = [
+    "-fno-sanitize=function,vptr",
+    "-fno-sanitize-recover=undefined",
+    "-fno-omit-frame-pointer",
+]
 COMMON = ["-std=c++20", "-fopenmp-simd", "-fno-math-errno", "-fno-trapping-math", "-Wno-psabi"]
 HINT = "On Debian: apt-get install clang-16 libclang-rt-16-dev, or later ones"
 PROBE = """

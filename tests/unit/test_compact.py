@@ -466,3 +466,13 @@ def test_a_wrong_hit_leaves_predicates_by_kind():
     corpus = ColumnCorpus.from_sentences([["a"]])
     _, predicates = index.encode_columns(corpus.text, corpus.cells, corpus.sentences)
     assert predicates.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("value", [0.0, -0.0, 1e-12, -1e-12])
+def test_a_weight_of_zero_is_zero_in_16_bits(value):
+    arrays = np.array([7], np.uint64), np.array([0, 1]), np.array([-1], np.int32)
+    weights = np.zeros(1, np.int32), np.array([value], np.float32)
+    table = core.build_compact(*arrays, *weights, n_labels=3, value_size=2, exponent=4)
+    program = Template("U0:%x[0,0]").program()
+    index = core.CompactModel(program, *table, n_labels=3, value_size=2, exponent=4)
+    assert index.n_of_kind == [0, 0, 0]

@@ -91,7 +91,7 @@ double fill(Lattice<W>& lattice, Input& in) {
       for (int y = 0; y < Y; ++y) {
         rows[first + y] = in.score() * factor;
         const double size = std::abs(double(rows[first + y]));
-        most = size <= most ? most : size;  // NaN stays
+        most = std::max(most, std::isfinite(size) ? size : HUGE_VAL);
       }
   };
   set(lattice.node);

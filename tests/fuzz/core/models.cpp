@@ -265,7 +265,8 @@ void compact(Input in) {
     } else {
       with_width(layout.width, [&]<int W>() { score_compact<W>(model, layout, in); });
     }
-  } catch (const std::invalid_argument&) {
+  } catch (const std::invalid_argument& error) {
+    if (n_changes == 0) std::fprintf(stderr, "%s\n", error.what());
     HOLDS(n_changes > 0);
   }
 }
