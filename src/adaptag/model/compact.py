@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -94,8 +95,8 @@ def compact_index(
     index = chain.index
     if weights not in VALUE_SIZES:
         raise ParameterError(unknown("weights", weights, VALUE_SIZES))
-    if not 0 <= prune < math.inf:
-        raise ParameterError(f"prune is {prune}; allowed: from 0")
+    if not isinstance(prune, Real) or not 0 <= prune < math.inf:
+        raise ParameterError(f"prune is {prune!r}; allowed: numbers from 0")
     if isinstance(index, CompactIndex):
         raise ParameterError("the model is compact already; make another one from the full model")
     if not isinstance(index, FeatureIndex) or index.is_hashed:

@@ -126,6 +126,8 @@ def tensors_from_buffer(
         metadata = entries.pop("__metadata__")
         actual_kind = metadata["kind"]
         header: dict[str, Any] = json.loads(metadata["header"])
+        if not isinstance(header, dict):
+            raise TypeError("it is no object")
         views = {key: _view(data[start:], entry) for key, entry in entries.items()}
         del views[CHECKSUM]
     except (
