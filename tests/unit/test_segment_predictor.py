@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -327,3 +328,14 @@ def test_tables_of_any_numbers_are_refused_or_harmless(small):
         for text in (*TEXTS, "我们" * 200):
             assert "".join(found.cut(text)) == text
     assert n_harmless > 20
+
+
+def test_any_weight_that_is_not_a_number_is_refused():
+    chain = Segmenter.train(TRAIN, passes=1).model_
+    places = range(0, len(chain.weights), 41)
+    assert len(places) > 3
+    for place in places:
+        weights = chain.weights.copy()
+        weights[place] = np.nan
+        with pytest.raises(ModelError, match="not finite"):
+            predictor_of(Segmenter.from_model(replace(chain, weights=weights)))
