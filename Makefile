@@ -12,7 +12,7 @@ NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py
 export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test test-browser test-notebooks fuzz sanitize lint format bench bench-all bench-check results docs notebooks wheel clean
+.PHONY: demo test faults test-browser test-notebooks compat fuzz sanitize lint format bench bench-all bench-check results docs notebooks wheel clean
 
 demo: .venv/.built
 	$(BIN)/adaptag demo
@@ -24,6 +24,10 @@ test: .venv/.test
 	$(BIN)/python -m pytest tests/ray
 	$(MAKE) .venv/.generic
 	ADAPTAG_CORE=generic $(BIN)/python -m pytest -n auto $(NUMERIC_TESTS)
+
+# Kills commands at random moments and starts them again; tests/faults has a short part of that.
+faults: .venv/.test
+	$(BIN)/python -m tests.faults.long $(ARGS)
 
 # Pages in a real browser: Chromium, where one is installed. With REQUIRE_BROWSER set, it must be.
 BROWSER := $(firstword $(foreach name,chromium chromium-browser google-chrome google-chrome-stable,\
@@ -40,6 +44,11 @@ endif
 # The notebooks of the documentation are executed again.
 test-notebooks: .venv/.test .venv/.notebooks
 	$(BIN)/python -m pytest tests/notebooks
+
+# The test suites and models of projects that use CRFsuite, with adaptag in its place;
+# ARGS="usaddress models" runs a part.
+compat: .venv-compat/.installed
+	.venv-compat/bin/python -m compat $(ARGS)
 
 # Coverage-guided fuzzing, a minute for each target: ARGS="model segmenter --seconds 3600 --jobs 2".
 fuzz: .venv/.test .venv/.fuzz
@@ -133,7 +142,7 @@ wheel: .venv/.made
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
 
 clean:
-	rm -rf .venv .venv-bench .venv-asan .venv-tsan build dist site
+	rm -rf .venv .venv-bench .venv-compat .venv-asan .venv-tsan build dist site
 
 .venv/.made:
 	$(PYTHON) -m venv .venv
@@ -165,4 +174,12 @@ clean:
 # Groups of development tools, see pyproject.toml.
 .venv/.test .venv/.browser .venv/.fuzz .venv/.lint .venv/.docs .venv/.notebooks .venv/.reproduction: .venv/.%: .venv/.built pyproject.toml
 	$(BIN)/pip install --quiet --group $*
+	touch $@
+
+# Another environment, since the projects need their own versions of what they use.
+.venv-compat/.installed: compat/requirements.txt $(SOURCES)
+	$(PYTHON) -m venv .venv-compat
+	.venv-compat/bin/pip install --quiet --upgrade "pip>=25.1" "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
+	.venv-compat/bin/pip install --quiet --no-build-isolation -C build-dir=build/compat --editable ".[sklearn]"
+	.venv-compat/bin/pip install --quiet --requirement compat/requirements.txt
 	touch $@

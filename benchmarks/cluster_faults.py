@@ -28,7 +28,6 @@ from typing import TYPE_CHECKING, Any
 
 import adaptag
 from adaptag.ray.connection import require_ray
-from adaptag.training.checkpoint import Checkpoint
 from reproduction.data import data_folder
 
 if TYPE_CHECKING:
@@ -43,13 +42,12 @@ TRAINING = "ShardWorker"
 TAGGING = "BlockWorker"
 
 TRAIN = """
-import faulthandler, os, sys
+import faulthandler, sys
 faulthandler.dump_traceback_later(250, exit=False)
 from adaptag.ray.training import train
 address, data, model, state, passes = sys.argv[1:]
-resume = state if os.path.exists(state) else None
 train(
-    data, workers=2, cluster=address, passes=int(passes), checkpoint=state, resume=resume,
+    data, workers=2, cluster=address, passes=int(passes), checkpoint=state, resume=state,
 ).save(model)
 """
 TAG = "from adaptag.cli.program import run; run()"
@@ -89,12 +87,8 @@ class Faults:
     def training(self, name: str) -> list[str]:
         """The command that trains a model, or continues."""
         model, state = self.folder / name, self.folder / f"{name}.state"
-        done = len(Checkpoint.load(state).history) if state.exists() else 0
-        if done == PASSES:  # it was killed before the model was saved
-            state.unlink()
-            done = 0
         code, data = TRAIN, data_folder() / "conll2000" / "train.txt"
-        arguments = (self.cluster.address, data, model, state, PASSES - done)
+        arguments = (self.cluster.address, data, model, state, PASSES)
         return [sys.executable, "-c", code, *map(str, arguments)]
 
     def tagging(self, name: str) -> list[str]:

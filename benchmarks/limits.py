@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 import signal
 import subprocess
@@ -17,7 +16,15 @@ from pathlib import Path
 
 LARGE = "--large" in sys.argv
 SCALE = 1 if LARGE else 10
-ADAPTAG = [sys.executable, "-c", "from adaptag.cli.program import start; start()"]
+PROGRAM = """
+from adaptag.cli.program import run
+try:
+    run()
+finally:
+    lines = open("/proc/self/status").read().split("\\n")
+    open("peak", "w").write(next(line for line in lines if line.startswith("VmHWM")).split()[1])
+"""
+ADAPTAG = [sys.executable, "-c", PROGRAM]
 TEMPLATE = "U:%x[0,0]\nB\n"
 SMALL = "the D\ncat N\n\na D\ndog N\n"
 MEMORY = 4 << 30  # of address space, where a case needs a limit
@@ -43,7 +50,7 @@ def damaged(place: int) -> bytes:
 
 
 TRAIN = ["train", "f", "-m", "m", "--template", "t", "--passes", "1"]
-ATTRIBUTES = ["train", "f", "-m", "m", "--attributes", "--passes", "2"]
+ATTRIBUTES = ["train", "f", "-m", "m", "--format", "attributes", "--passes", "2"]
 HUGE = "9" * 20
 # name → files, arguments, whether memory is limited
 CASES: dict[str, tuple[dict[str, str | bytes], list[str], bool]] = {
@@ -107,16 +114,16 @@ def outcome(files: dict, arguments: list[str], limit: bool) -> tuple[str, str, f
                 stderr=err,
                 preexec_fn=limited if limit else None,
             )
-            _, status, usage = os.wait4(process.pid, 0)
+            code = process.wait()
         seconds = time.monotonic() - begin
-        code = os.waitstatus_to_exitcode(status)
         shown = signal.Signals(-code).name if code < 0 else str(code)
+        peak = (folder / "peak").read_text() if (folder / "peak").exists() else "nan"
         text = (folder / "err").read_text(errors="replace").replace(name, "")
     if "Traceback" in text:
-        return f"TRACEBACK {text.splitlines()[-1]}", shown, usage.ru_maxrss / 1024, seconds
+        return f"TRACEBACK {text.splitlines()[-1]}", shown, float(peak) / 1024, seconds
     wanted = ("adaptag:", "note:", "│")
     said = [line.strip("│ ") for line in text.splitlines() if line.startswith(wanted)]
-    return " ".join(said), shown, usage.ru_maxrss / 1024, seconds
+    return " ".join(said), shown, float(peak) / 1024, seconds
 
 
 def main() -> int:

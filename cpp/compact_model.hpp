@@ -26,10 +26,9 @@ class CompactModel {
     if (exponent < 0 || exponent > 30)
       throw std::invalid_argument("compact: the exponent of the unit is out of range");
     unit_ = std::bit_cast<float>(uint32_t(127 - exponent) << 23);  // 2^−exponent
-    for (int k = 1; k <= program_.reach; ++k) {
-      before_.push_back(hash(Program::boundary(-k)));
-      behind_.push_back(hash(Program::boundary(k)));
-    }
+    const auto number = [](std::string_view token) { return hash(token); };
+    before_ = program_.boundaries(-1, number);
+    behind_ = program_.boundaries(1, number);
     count_kinds();
     add_constant_lines();
   }
@@ -218,14 +217,12 @@ class CompactModel {
       const Column& column = program_.columns[c];
       uint64_t* const out = s.cells.data() + c * stride;
       for (size_t k = 0; k < reach; ++k) {
-        out[reach - 1 - k] = before_[k];
-        out[reach + T + k] = behind_[k];
+        out[reach - 1 - k] = before_[k * program_.columns.size() + c];
+        out[reach + T + k] = behind_[k * program_.columns.size() + c];
       }
       for (int t = 0; t < T; ++t) {
         const std::string_view token = cell(t, column.source);
-        out[reach + t] = hash(column.transform == Transform::identity
-                                  ? token
-                                  : apply(column.transform, column.length, token, s.text));
+        out[reach + t] = hash(column.is_plain() ? token : apply(column.macro, token, s.text));
       }
     }
   }
@@ -370,7 +367,7 @@ class CompactModel {
   CompactTable table_;
   std::array<uint32_t, 3> n_of_kind_{};
   float unit_;
-  std::vector<uint64_t> before_, behind_;  // hashes of boundary symbols at distance 1, 2, …
+  std::vector<uint64_t> before_, behind_;  // hashes of cells outside, [reach, columns]
   std::vector<uint32_t> constant_node_;    // [W] what fires everywhere, in units
   std::vector<double> constant_edge_;      // [Y, W]
   mutable std::once_flag numbered_;

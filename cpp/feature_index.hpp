@@ -33,8 +33,9 @@ struct Line {
 
 struct Column {
   int source;  // column of the data
-  Transform transform;
-  int length;  // of a prefix or suffix
+  Transformation macro;
+
+  bool is_plain() const { return macro.transform == Transform::identity; }
 };
 
 // A compiled template.
@@ -44,16 +45,18 @@ struct Program {
   int attribute_skeleton;   // each attribute of a position is a predicate of its own; −1: no
                             // attributes
   int attribute_kind;       // 0 or 1, as that of a line
+  bool wapiti;              // whether cells outside of sentences are those of Wapiti
   int n_columns = 0;        // columns the data must have
   int reach = 0;            // largest |row|
   int arity = 0;            // largest number of macros
 
   Program(std::vector<Column> columns_, std::vector<Line> lines_, int attribute_skeleton_,
-          int attribute_kind_)
+          int attribute_kind_, bool wapiti_)
       : columns(std::move(columns_)),
         lines(std::move(lines_)),
         attribute_skeleton(attribute_skeleton_),
         attribute_kind(attribute_kind_),
+        wapiti(wapiti_),
         arity(attribute_skeleton_ >= 0) {
     std::stable_sort(lines.begin(), lines.end(),
                      [](const Line& a, const Line& b) { return a.kind < b.kind; });
@@ -70,9 +73,23 @@ struct Program {
     }
   }
 
-  // "_B-1", "_B-2", … before and "_B+1", … behind the sentence, as CRF++ writes them.
-  static std::string boundary(int distance) {
-    return distance < 0 ? "_B" + std::to_string(distance) : "_B+" + std::to_string(distance);
+  // The value of a column outside of the sentence: "_B-1", "_B-2", … before and "_B+1", … behind
+  // it, as CRF++ has them. Wapiti has "_x-1" to "_x-4", then "_x-#", and applies macros to them.
+  std::string boundary(const Column& column, int distance) const {
+    const char sign = distance < 0 ? '-' : '+';
+    const int n = std::abs(distance);
+    if (!wapiti) return std::string("_B") + sign + std::to_string(n);
+    const std::string cell = std::string("_x") + sign + (n <= 4 ? std::to_string(n) : "#");
+    std::string scratch;
+    return std::string(apply(column.macro, cell, scratch));
+  }
+  // Those of all columns at distances 1, 2, … in one direction, [reach, columns].
+  template <class Number>
+  auto boundaries(int direction, Number&& number) const {
+    std::vector<decltype(number(std::string_view{}))> all;
+    for (int k = 1; k <= reach; ++k)
+      for (const Column& column : columns) all.push_back(number(boundary(column, direction * k)));
+    return all;
   }
   static uint64_t seed(uint32_t skeleton) { return mix(0x5EED, skeleton); }
   static uint64_t fingerprint(uint64_t h) { return h ? h : 1; }  // 0 stands for "cannot match"
@@ -111,8 +128,8 @@ struct Cells {
   void set_boundaries(const std::vector<uint32_t>& before, const std::vector<uint32_t>& behind) {
     for (int k = 1; k <= reach; ++k)
       for (int column = 0; column < n_columns; ++column) {
-        at(column, -k) = before[k - 1];
-        at(column, length - 1 + k) = behind[k - 1];
+        at(column, -k) = before[size_t(k - 1) * n_columns + column];
+        at(column, length - 1 + k) = behind[size_t(k - 1) * n_columns + column];
       }
   }
 };
@@ -249,10 +266,9 @@ class FeatureIndex {
 
  private:
   void set_symbols() {
-    for (int k = 1; k <= program_.reach; ++k) {
-      before_.push_back(find(Program::boundary(-k)));
-      behind_.push_back(find(Program::boundary(k)));
-    }
+    const auto number = [&](std::string_view token) { return find(token); };
+    before_ = program_.boundaries(-1, number);
+    behind_ = program_.boundaries(1, number);
     for (size_t c = 0; c < program_.columns.size(); ++c)
       if (std::find_if(program_.columns.begin(), program_.columns.begin() + c,
                        [&](const Column& b) { return b.source == program_.columns[c].source; }) ==
@@ -289,12 +305,12 @@ class FeatureIndex {
 
   uint32_t transformed(int c, uint32_t raw, std::string_view token, std::string& text) const {
     const Column& column = program_.columns[c];
-    if (column.transform == Transform::identity) return raw;
+    if (column.is_plain()) return raw;
     if (raw != VocabularyView::unknown && !hashed_) {
       const uint32_t id = derived_[size_t(c) * vocabulary_.size() + raw];
       if (id != VocabularyView::unknown) return id;
     }
-    return find(apply(column.transform, column.length, token, text));
+    return find(apply(column.macro, token, text));
   }
 
   Program program_;
@@ -304,7 +320,7 @@ class FeatureIndex {
   KindOrder order_;
   uint32_t n_predicates_;
   bool hashed_ = false;
-  std::vector<uint32_t> before_, behind_;  // boundary symbols at distance 1, 2, …
+  std::vector<uint32_t> before_, behind_;  // cells outside at distance 1, 2, … [reach, columns]
   std::vector<int> sources_;               // distinct data columns in use
 };
 

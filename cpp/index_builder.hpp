@@ -155,10 +155,9 @@ class IndexBuilder {
  private:
   IndexBuilder(const Program& program, TokenNumbering tokens)
       : program_(program), tokens_(std::move(tokens)), predicates_(size_t(program.arity)) {
-    for (int k = 1; k <= program_.reach; ++k) {
-      before_.push_back(vocabulary().intern(Program::boundary(-k)));
-      behind_.push_back(vocabulary().intern(Program::boundary(k)));
-    }
+    const auto number = [&](std::string_view token) { return vocabulary().intern(token); };
+    before_ = program_.boundaries(-1, number);
+    behind_ = program_.boundaries(1, number);
   }
 
   bool full() const { return predicates_.size() >= limit_; }

@@ -1,7 +1,9 @@
 // Memory for large arrays that are written before they are read.
 #pragma once
 
+#ifndef _WIN32
 #include <sys/mman.h>
+#endif
 
 #include <cstddef>
 #include <cstdlib>
@@ -25,14 +27,13 @@ struct LargeAllocator {
     constexpr size_t page = size_t{1} << 21;
     const size_t bytes = n * sizeof(T);
     void* p = nullptr;
-    if (bytes < page) {
-      p = std::malloc(bytes ? bytes : 1);
-    } else {
-      p = std::aligned_alloc(page, (bytes + page - 1) / page * page);
 #ifdef MADV_HUGEPAGE
+    if (bytes >= page) {
+      p = std::aligned_alloc(page, (bytes + page - 1) / page * page);
       if (p) madvise(p, bytes, MADV_HUGEPAGE);
-#endif
     }
+#endif
+    if (!p) p = std::malloc(bytes ? bytes : 1);
     if (!p) throw std::bad_alloc();
     return static_cast<T*>(p);
   }

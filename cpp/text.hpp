@@ -2,7 +2,6 @@
 #pragma once
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
@@ -11,6 +10,7 @@
 #include <vector>
 
 #include "errors.hpp"
+#include "numbers.hpp"
 
 namespace adaptag {
 
@@ -167,9 +167,9 @@ inline Attributes parse_attributes(std::string_view text, std::string_view name)
       if (colon) {
         double parsed = 0;
         const char* from = colon + 1 < stop && colon[1] == '+' ? colon + 2 : colon + 1;
-        const auto [rest, error] = std::from_chars(from, stop, parsed);
+        const bool valid = parse_number({from, stop}, parsed);
         value = float(parsed);
-        if (error != std::errc() || rest != stop || !std::isfinite(value))
+        if (!valid || !std::isfinite(value))
           throw InputError(name, number,
                            "value '" + std::string(colon + 1, stop) +
                                "' after ':'; allowed: a finite number, or \\: for a "

@@ -29,13 +29,13 @@ class TokenNumbering {
   // is new, it is unknown.
   uint32_t number(const Column& column, size_t c, std::string_view token, bool grow) {
     const uint32_t raw = number(token, grow);
-    if (column.transform == Transform::identity) return raw;
+    if (column.is_plain()) return raw;
     if (raw == VocabularyView::unknown)
-      return vocabulary.view().find(apply(column.transform, column.length, token, text_));
+      return vocabulary.view().find(apply(column.macro, token, text_));
     std::vector<uint32_t>& known = derived[c];
     if (known.size() <= raw) known.resize(vocabulary.size(), VocabularyView::unknown);
     if (known[raw] == VocabularyView::unknown)
-      known[raw] = number(apply(column.transform, column.length, token, text_), grow);
+      known[raw] = number(apply(column.macro, token, text_), grow);
     return known[raw];
   }
   uint32_t number(std::string_view token, bool grow) {

@@ -1,4 +1,5 @@
-// What a template can ask of a token besides the token itself: %lower, %shape, %prefixN, %suffixN.
+// What a template can ask of a token besides the token itself: %lower, %shape, %prefixN, %suffixN,
+// and Wapiti's %X, %t and %m.
 #pragma once
 
 #include <algorithm>
@@ -6,23 +7,42 @@
 #include <string>
 #include <string_view>
 
+#include "cell_pattern.hpp"
 #include "unicode_tables.hpp"
 
 namespace adaptag {
 
-enum class Transform { identity, lower, shape, prefix, suffix };
+enum class Transform {
+  identity,
+  lower,
+  shape,
+  prefix,
+  suffix,
+  ascii_lower,
+  test,
+  match,
+  match_lower
+};
+
+// What a macro takes besides row and column: a number after its name, or a regular expression.
+enum class MacroArgument { none, length, pattern };
 
 // THE table of macros: what Python accepts in templates, and what the core computes.
 struct TransformName {
   std::string_view name;  // in a template, after %
   Transform transform;
-  bool takes_length;  // whether a number follows the name
+  MacroArgument argument;
 };
-constexpr TransformName transform_names[] = {{"x", Transform::identity, false},
-                                             {"lower", Transform::lower, false},
-                                             {"shape", Transform::shape, false},
-                                             {"prefix", Transform::prefix, true},
-                                             {"suffix", Transform::suffix, true}};
+constexpr TransformName transform_names[] = {{"x", Transform::identity, MacroArgument::none},
+                                             {"lower", Transform::lower, MacroArgument::none},
+                                             {"shape", Transform::shape, MacroArgument::none},
+                                             {"prefix", Transform::prefix, MacroArgument::length},
+                                             {"suffix", Transform::suffix, MacroArgument::length},
+                                             {"X", Transform::ascii_lower, MacroArgument::none},
+                                             {"t", Transform::test, MacroArgument::pattern},
+                                             {"T", Transform::test, MacroArgument::pattern},
+                                             {"m", Transform::match, MacroArgument::pattern},
+                                             {"M", Transform::match_lower, MacroArgument::pattern}};
 
 // Decodes the (valid) UTF-8 character at p and moves p behind it.
 inline char32_t next_code(const char*& p) {
@@ -76,14 +96,30 @@ inline char32_t shape_of(char32_t code) {
   return char32_t(range.shape);
 }
 
+// What a macro does with a token.
+struct Transformation {
+  Transform transform;
+  int length;           // of a prefix or suffix
+  CellPattern pattern;  // of %t and %m
+};
+
+// ASCII letters in lower case, all other bytes as they are.
+inline std::string_view ascii_lower(std::string_view token, std::string& out) {
+  out.assign(token);
+  for (char& c : out)
+    if (c >= 'A' && c <= 'Z') c = char(c + 32);
+  return out;
+}
+
 // The transformed token, in `out` (overwritten) or as a part of the token itself.
 // Shapes: three or more characters alike become two.
-inline std::string_view apply(Transform transform, int length, std::string_view token,
+inline std::string_view apply(const Transformation& macro, std::string_view token,
                               std::string& out) {
+  const int length = macro.length;
   const auto continues = [](char c) { return (static_cast<unsigned char>(c) & 0xC0) == 0x80; };
   out.clear();
   const char *p = token.data(), *end = p + token.size();
-  switch (transform) {
+  switch (macro.transform) {
     case Transform::identity:
       return token;
     case Transform::lower:
@@ -114,6 +150,16 @@ inline std::string_view apply(Transform transform, int length, std::string_view 
         while (q > p && continues(*q)) --q;
       }
       return token.substr(q - token.data());
+    }
+    case Transform::ascii_lower:
+      return ascii_lower(token, out);
+    case Transform::test:
+      return macro.pattern.search(token).found ? "true" : "false";
+    case Transform::match:
+    case Transform::match_lower: {
+      const CellPattern::Match match = macro.pattern.search(token);
+      const std::string_view part = token.substr(match.begin, match.length);
+      return macro.transform == Transform::match ? part : ascii_lower(part, out);
     }
   }
   return token;

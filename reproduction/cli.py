@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from adaptag.cli.arguments import argument, for_typer, option
-from adaptag.cli.output import INTERRUPTED, say
+from adaptag.cli.output import say
 from adaptag.errors import AdaptagError
 from adaptag.experiments.progress import RunProgress
+from adaptag.training.interrupts import exit_code
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,7 +121,7 @@ def reproduce(
             _write_pages(target)
     if not finished:
         say("not finished; --resume continues from here")
-        raise SystemExit(INTERRUPTED)
+        raise SystemExit(exit_code())
 
 
 class Work(NamedTuple):

@@ -46,6 +46,7 @@ auto numpy(std::vector<T, Allocator>&& data, std::vector<size_t> shape = {}) {
 
 void bind_corpus(nb::module_& m);
 void bind_items(nb::module_& m);
+void bind_item_tagger(nb::module_& m);
 void bind_features(nb::module_& m);
 void bind_index_builder(nb::module_& m);
 void bind_dataset(nb::module_& m);

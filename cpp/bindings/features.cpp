@@ -14,18 +14,17 @@ namespace adaptag {
 namespace {
 
 using PyLine = std::tuple<int, uint32_t, std::vector<std::tuple<int, int>>>;
-using PyColumn = std::tuple<int, std::string, int>;
+using PyColumn = std::tuple<int, std::string, int, std::string>;
 
 Program make_program(const std::vector<PyColumn>& columns, const std::vector<PyLine>& lines,
-                     int attribute_skeleton, int attribute_kind) {
+                     int attribute_skeleton, int attribute_kind, bool wapiti) {
   std::vector<Column> out_columns;
-  for (const auto& [source, name, length] : columns) {
-    const auto* macro =
-        std::find_if(std::begin(transform_names), std::end(transform_names),
-                     [&wanted = name](const TransformName& m) { return m.name == wanted; });
+  for (const auto& [source, name, length, pattern] : columns) {
+    const auto named = [&name = name](const TransformName& m) { return m.name == name; };
+    const auto* macro = std::find_if(std::begin(transform_names), std::end(transform_names), named);
     if (macro == std::end(transform_names) || source < 0 || source > 9999 || length < 0)
       throw std::invalid_argument("template: a macro is out of range");
-    out_columns.push_back({source, macro->transform, length});
+    out_columns.push_back({source, {macro->transform, length, CellPattern(pattern)}});
   }
   std::vector<Line> out_lines;
   for (const auto& [kind, skeleton, macros] : lines) {
@@ -33,14 +32,17 @@ Program make_program(const std::vector<PyColumn>& columns, const std::vector<PyL
     for (const auto& [row, column] : macros) line.macros.push_back({row, column});
     out_lines.push_back(std::move(line));
   }
-  return Program(std::move(out_columns), std::move(out_lines), attribute_skeleton, attribute_kind);
+  return Program(std::move(out_columns), std::move(out_lines), attribute_skeleton, attribute_kind,
+                 wapiti);
 }
 
-// The macros of templates: (name, whether it takes a length).
+// The macros of templates: (name, what it takes: nothing, a length or a pattern).
 nb::list list_macros() {
+  constexpr const char* arguments[] = {"", "length", "pattern"};  // by MacroArgument
   nb::list all;
   for (const TransformName& macro : transform_names)
-    all.append(nb::make_tuple(nb::str(macro.name.data(), macro.name.size()), macro.takes_length));
+    all.append(nb::make_tuple(nb::str(macro.name.data(), macro.name.size()),
+                              arguments[size_t(macro.argument)]));
   return all;
 }
 
@@ -54,10 +56,11 @@ void bind_features(nb::module_& m) {
       .def(
           "__init__",
           [](Program* self, const std::vector<PyColumn>& columns, const std::vector<PyLine>& lines,
-             int attribute_skeleton, int attribute_kind) {
-            new (self) Program(make_program(columns, lines, attribute_skeleton, attribute_kind));
+             int attribute_skeleton, int attribute_kind, bool wapiti) {
+            new (self)
+                Program(make_program(columns, lines, attribute_skeleton, attribute_kind, wapiti));
           },
-          "columns"_a, "lines"_a, "attribute_skeleton"_a, "attribute_kind"_a)
+          "columns"_a, "lines"_a, "attribute_skeleton"_a, "attribute_kind"_a, "wapiti"_a = false)
       .def_ro("arity", &Program::arity);
 
   nb::class_<PyFeatureIndex>(m, "FeatureIndex")

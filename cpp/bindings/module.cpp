@@ -8,6 +8,7 @@ NB_MODULE(ADAPTAG_MODULE, m) {
   nb::exception<adaptag::NoPathError>(m, "NoPathError", PyExc_ValueError);
   bind_corpus(m);
   bind_items(m);
+  bind_item_tagger(m);
   bind_features(m);
   bind_index_builder(m);
   bind_dataset(m);

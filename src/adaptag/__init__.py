@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from adaptag.version import __version__ as __version__
 
 if TYPE_CHECKING:
+    from adaptag import pycrfsuite as pycrfsuite
     from adaptag.api import convert_labels as convert_labels
     from adaptag.api import encode as encode
     from adaptag.api import evaluate as evaluate
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from adaptag.decoding.model import Model as Model
     from adaptag.errors import AdaptagError as AdaptagError
     from adaptag.estimators import metrics as metrics
+    from adaptag.estimators import scorers as scorers
     from adaptag.estimators.crf import CRF as CRF
     from adaptag.estimators.maxent import MaxEntClassifier as MaxEntClassifier
     from adaptag.evaluation import Evaluation as Evaluation
@@ -68,12 +70,14 @@ _PLACES = {
     "evaluate_file": "adaptag.api",
     "load": "adaptag.loading",
     "metrics": "adaptag.estimators",
+    "pycrfsuite": "adaptag",
     "read": "adaptag.api",
     "render": "adaptag.corpus.pictures",
+    "scorers": "adaptag.estimators",
     "train": "adaptag.api",
 }
 
-_MODULES = {"metrics"}
+_MODULES = {"metrics", "pycrfsuite", "scorers"}
 
 __all__ = sorted(_PLACES)
 

@@ -17,9 +17,9 @@ from adaptag.errors import CorpusError, ParameterError
 from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences, evaluate_spans
 from adaptag.features.settings import FeatureSettings
 from adaptag.settings import AUTO, split_options, with_options
-from adaptag.storage.tensors import check_path, kind_of
+from adaptag.storage.tensors import kind_of
 from adaptag.training.callbacks import check_callbacks
-from adaptag.training.checkpoint import check_checkpoint, continued
+from adaptag.training.saving import Saving
 from adaptag.training.settings import TaggingSettings, parameter_names
 
 if TYPE_CHECKING:
@@ -46,6 +46,7 @@ def train(
     start: Model | PathLike | None = None,
     resume: PathLike | None = None,
     checkpoint: PathLike | None = None,
+    every: int | str | None = None,
     format: Format = None,  # noqa: A002
     callbacks: Sequence[Callback] = (),
     **options: Any,
@@ -67,9 +68,13 @@ def train(
         start: A model to start from: its features and labels stay, those that are new in the data
             are added, and its weights are trained further.
         resume: A checkpoint to continue from, with its algorithm, parameters and seed, on the same
-            data: 5 passes and 5 more give the same bits as 10. ``passes`` are those to add; a pass
-            that was interrupted counts as one. Training that had a ``start`` needs it again.
-        checkpoint: A file for the state of training at the end, for ``resume``.
+            data: the result has the same bits as that of a run without interruption. ``passes``
+            are those of the whole run. Training that had a ``start`` needs it again. The file need
+            not exist yet if ``checkpoint`` is the same one.
+        checkpoint: A file for the state of training, for ``resume``. It is replaced while training
+            goes on, and at its end.
+        every: How often: a number of passes, or a time such as ``"30s"``, ``"5m"`` or ``"2h"``. By
+            default once a minute.
         format: The format of a column file, if it cannot be detected; ``attributes`` for a
             CRFsuite file; ``jsonl``, ``json``, ``doccano``, ``label-studio`` or ``brat`` for
             labelled texts; ``docbin`` or a ``DocBinFormat`` for documents of spaCy.
@@ -79,7 +84,8 @@ def train(
             ``sigma``, …). See [the settings](guide/settings.md).
 
     Returns:
-        The model. Ctrl-C ends training early and keeps what was reached.
+        The model. Ctrl-C ends training early and keeps what was reached; so does divergence, with
+        a ``DivergenceWarning``.
 
     Examples:
         >>> import adaptag
@@ -94,13 +100,8 @@ def train(
     )
     settings = TaggingSettings.from_options(training, parameters)
     check_callbacks(callbacks)
-    state = None
-    if resume is not None:
-        state, settings = continued(resume, settings, {**training, **parameters})
-    elif checkpoint is not None:
-        check_checkpoint(settings)
-    if checkpoint is not None:
-        check_path(checkpoint)
+    saving = Saving.of(checkpoint, every, resume)
+    settings = saving.continued(settings, training)
     origin = start if start is None or isinstance(start, Model) else Model.load(start)
     dataset = _encode(data, labels, FeatureSettings(**features), origin, format, settings.threads)
     job = tagging_job(
@@ -112,11 +113,8 @@ def train(
         tokenizer=features.get("tokenizer"),
         callbacks=callbacks,
     )
-    job.resume = state
-    model = job.run()
-    if checkpoint is not None and job.result.checkpoint is not None:
-        job.result.checkpoint.save(checkpoint)
-    return model
+    saving.attach(job)
+    return job.run()
 
 
 @with_options(FeatureSettings)

@@ -10,16 +10,20 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AdaptagError",
+    "AdaptagWarning",
     "CorpusError",
     "CorpusWarning",
     "DivergenceError",
+    "DivergenceWarning",
     "FileError",
+    "FileWarning",
     "MemoryLimitError",
     "MissingFileError",
     "ModelError",
     "NotTrainedError",
     "ParameterError",
     "TemplateError",
+    "UnusedArgumentWarning",
     "WrongKindError",
     "described",
     "unknown",
@@ -42,8 +46,20 @@ class CorpusError(AdaptagError):
     """A data file cannot be read: the message starts with ``file:line``."""
 
 
-class CorpusWarning(UserWarning):
+class AdaptagWarning(UserWarning):
+    """Base of all warnings."""
+
+
+class CorpusWarning(AdaptagWarning):
     """Data can be used, but probably not as it was meant, or only slowly."""
+
+
+class FileWarning(AdaptagWarning):
+    """A file could not be written, and work went on without it."""
+
+
+class DivergenceWarning(AdaptagWarning):
+    """Training diverged, and ended with the last weights that are finite."""
 
 
 class TemplateError(AdaptagError):
@@ -52,6 +68,10 @@ class TemplateError(AdaptagError):
 
 class ParameterError(AdaptagError):
     """A parameter is unknown or outside its bounds."""
+
+
+class UnusedArgumentWarning(UserWarning):
+    """An argument of another program has no meaning here, and is ignored."""
 
 
 class DivergenceError(AdaptagError):

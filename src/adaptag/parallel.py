@@ -45,7 +45,7 @@ def threads_for(
         size: or how many bytes.
     """
     if requested is not None and not (isinstance(requested, Integral) and requested >= 1):
-        raise ParameterError(f"threads is {requested!r}; allowed: a whole number, 1 or more")
+        raise ParameterError(f"threads is {requested!r}; allowed: 1 or more")
     worth = min(tokens / TOKENS, sentences / SENTENCES, size / BYTES)
     if worth < 2:  # without asking the system for the cores
         return 1

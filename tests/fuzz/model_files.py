@@ -144,8 +144,7 @@ def load_dataset(data):
 def load_checkpoint(data):
     with stored(resealed(data)) as path:
         repr(Checkpoint.load(path))
-        options = {"template": TEMPLATE, "passes": 1, "threads": 1}
-        adaptag.train(SENTENCES, LABELS, resume=path, **options)
+        adaptag.train(SENTENCES, LABELS, template=TEMPLATE, threads=1, resume=path)
 
 
 def checkpoints():

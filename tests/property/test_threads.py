@@ -13,6 +13,7 @@ from adaptag._native import core
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.dataset.encoded import Dataset
+from adaptag.decoding.options import DecodingOptions
 from adaptag.errors import CorpusError
 from adaptag.features.index import FeatureIndex
 from adaptag.features.settings import FeatureSettings
@@ -163,6 +164,7 @@ def test_sentences_are_tagged_the_same(sentences):
     encoded = model.index.encode(corpus)
     wanted = [model.tag(sentence) for sentence in tokens]
     for threads in THREADS:
+        some, one = DecodingOptions(threads=threads), DecodingOptions(threads=1)
         assert model.tag_all(tokens, threads=threads) == wanted
         assert model.tag_all(tokens, threads=threads, legal="auto") == model.tag_all(
             tokens, threads=1, legal="auto"
@@ -172,11 +174,9 @@ def test_sentences_are_tagged_the_same(sentences):
             (model.tag_encoded, encoded),
             (model.marginals_corpus, corpus),
         ]:
-            assert np.array_equal(method(data, threads=threads), method(data, threads=1))
+            assert np.array_equal(method(data, some), method(data, one))
         pairs = zip(
-            model.nbest_corpus(corpus, 3, threads=threads),
-            model.nbest_corpus(corpus, 3, threads=1),
-            strict=True,
+            model.nbest_corpus(corpus, 3, some), model.nbest_corpus(corpus, 3, one), strict=True
         )
         for found, expected in pairs:
             assert all(np.array_equal(a, b) for a, b in zip(found, expected, strict=True))

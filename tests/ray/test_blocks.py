@@ -29,6 +29,7 @@ from adaptag.ray.inputs import split_files  # noqa: E402
 from adaptag.ray.work import Classifying, Cutting, Tagging  # noqa: E402
 from tests.ray.making import COLUMNS, DOCUMENTS, REVIEWS, TAGGER_DATA, TEXT  # noqa: E402
 
+RULES = adaptag.Constraints(at_most_once="NAME", forbidden_pairs=[["QTY", "NAME"]])
 QUICK = settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -53,6 +54,8 @@ CASES = [
     (Tagging(TagOptions(marginals=True)), "tagger", COLUMNS, ["tag", "--marginals"]),
     (Tagging(TagOptions(nbest=2, legal="auto")), "tagger", COLUMNS,
      ["tag", "--nbest", "2", "--legal", "auto"]),
+    (Tagging(TagOptions(constraints=RULES)), "tagger", COLUMNS,
+     ["tag", "--constraints", "rules.json"]),
     (Cutting(), "segmenter", TEXT, ["segment", "cut"]),
     (Cutting(separator="/"), "segmenter", "\ufeff" + TEXT, ["segment", "cut", "--separator", "/"]),
     (Cutting(probabilities=True), "segmenter", TEXT, ["segment", "cut", "--probabilities"]),
@@ -69,6 +72,7 @@ def test_blocks_of_any_size_give_the_output_of_the_command_line(
     work, name, text, command, models, loaded, program
 ):
     Path("x.txt").write_text(text)
+    Path("rules.json").write_text(json.dumps(RULES.to_dict()))
     done = program(*command, "x.txt", "-m", models / name)
     assert (done.code, done.err) == (0, "")
     for size, threads in ((100, 1), (777, 2), (1 << 20, 1)):

@@ -46,6 +46,12 @@ def satisfies(labels, constraints, known, chunked):
         return False
     if any(len(of(name)) < 1 for name in constraints.get("at_least_once", [])):
         return False
+    for separator, names in constraints.get("at_most_once_between", {}).items():
+        cuts = [first for first, _ in of(separator)]
+        for name in names:
+            for (x, _), (y, _) in itertools.combinations(of(name), 2):
+                if not any(x < cut <= y for cut in cuts):
+                    return False
     for order in constraints.get("order", []):
         for a, b in itertools.combinations(order, 2):
             if any(x[0] > y[0] for x in of(a) for y in of(b)):

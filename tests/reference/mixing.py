@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Vector = NDArray[np.float64]
 
-C = 0.25  # how soon the moves of a feature turn from a sum to a mean
+C = 1 / 20  # how soon the moves of a feature turn from a sum to a mean
 AVERAGING = ("averaged-perceptron", "pa", "dca")
 CONFIDENT = ("arow", "cw")
 
@@ -51,10 +51,16 @@ class Outcome:
     steps: Vector = field(default_factory=lambda: np.zeros(0))  # s_k of each predicate
 
 
+def progress(s: float) -> float:
+    """g(s) = 1 − 1 / √(1 + c s), without the difference of nearly equal numbers."""
+    root = sqrt(1 + C * s)
+    return C * s / (root * (root + 1))
+
+
 def factor(steps: Sequence[float]) -> float:
-    """f = log(1 + c Σ s_k) / Σ log(1 + c s_k); 1 where nobody made a step."""
-    below = sum(log(1 + C * s) for s in steps)
-    return log(1 + C * sum(steps)) / below if below > 0 else 1.0
+    """f = g(Σ s_k) / Σ g(s_k); 1 where nobody made a step."""
+    below = sum(progress(s) for s in steps)
+    return progress(sum(steps)) / below if below > 0 else 1.0
 
 
 def mixed(state: State, outcomes: Sequence[Outcome], row: NDArray[np.int64]) -> State:
@@ -116,7 +122,7 @@ class Shards:
     def _scaled(self, n: int, total: int) -> dict[str, Any]:
         """The parameters of a worker that has n of the sentences.
 
-        Regularisation comes to the same in a pass. Of ADF's windows there are √K times fewer.
+        Regularisation comes to the same in a pass. Of ADF's windows there are K times fewer.
         """
         values = dict(self.values)
         if "sigma" in values:

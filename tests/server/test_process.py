@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from adaptag.cli.program import start
+from adaptag.cli.program import run
 from adaptag.errors import ParameterError
 from adaptag.server.models import Models
 from adaptag.web.running import Address, AddressError, bind, is_loopback
@@ -196,7 +196,7 @@ def test_replaced_models_are_loaded_again(start_server, model_files, tmp_path):
 def test_mistakes_end_with_a_message(command_line, model_files, arguments, message):
     with contextlib.closing(bind(Address(port=0))) as used:
         places = {"names": model_files[0], "used": used.getsockname()[1]}
-        done = command_line(start, *(item.format(**places) for item in arguments))
+        done = command_line(run, *(item.format(**places) for item in arguments))
     assert done.code == 2
     assert message in done.err
     assert "Traceback" not in done.err
@@ -229,6 +229,6 @@ def test_missing_packages_are_named(command_line, monkeypatch):
     import sys
 
     monkeypatch.setitem(sys.modules, "uvicorn", None)
-    done = command_line(start, "serve", "x.adaptag")
+    done = command_line(run, "serve", "x.adaptag")
     assert done.code == 2
     assert "pip install 'adaptag[serve]'" in done.err

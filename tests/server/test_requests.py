@@ -166,14 +166,77 @@ def test_bad_requests_are_refused_with_a_reason(client, path, body, status, mess
     assert message in response.json()["error"]
 
 
+# ---- constraints ---------------------------------------------------------------------------------
+
+ONE_PERSON = {"at_most_once": ["PER"], "at_least_once": ["LOC"]}
+
+
+def test_tokens_under_constraints(client, tagger):
+    tokens = ["Carl", "met", "Anna", "in", "Oslo"]
+    asked = {"tokens": tokens, "constraints": ONE_PERSON, "probabilities": True, "nbest": 3}
+    answer = post(client, "/tag", asked).json()
+    labels = tagger.tag(tokens, constraints=ONE_PERSON)
+    assert answer["labels"] == labels != tagger.tag(tokens)
+    table = tagger.marginals(tokens, constraints=ONE_PERSON)
+    chosen = [row[label] for row, label in zip(table, labels, strict=True)]
+    assert answer["probabilities"] == pytest.approx(chosen, abs=1e-5)
+    expected = tagger.nbest(tokens, 3, constraints=ONE_PERSON)
+    assert [item["labels"] for item in answer["nbest"]] == [found for found, _ in expected]
+    bare = post(client, "/tag", {"sentences": [tokens, TOKENS], "constraints": ONE_PERSON}).json()
+    assert [each["labels"] for each in bare["results"]] == tagger.tag_all(
+        [tokens, TOKENS], constraints=ONE_PERSON
+    )
+
+
+def test_texts_under_constraints(client, tagger):
+    text = "Carl met Anna in Oslo"
+    answer = post(client, "/tag", {"text": text, "constraints": ONE_PERSON, "nbest": 2}).json()
+    expected = tagger.tag_text(text, constraints=ONE_PERSON)
+    assert [(s["start"], s["label"]) for s in answer["spans"]] == [
+        (s.start, s.label) for s in expected
+    ]
+    assert [s["probability"] for s in answer["spans"]] == pytest.approx(
+        [s.probability for s in expected], abs=1e-5
+    )
+    for found in answer["nbest"]:
+        assert [s["label"] for s in found["spans"]].count("PER") <= 1
+    assert post(client, "/tag", {"text": text, "constraints": {}}).json() == (
+        post(client, "/tag", {"text": text}).json()
+    )
+
+
+@pytest.mark.parametrize(
+    ("constraints", "status", "message"),
+    [
+        (3, 400, "constraints is the int 3; allowed: a JSON object"),
+        ({"at_most": []}, 400, "unknown constraint 'at_most'"),
+        ({"at_most_once": ["PRE"]}, 400, "unknown label or type 'PRE'; did you mean 'PER'"),
+        ({"fixed": {"5": "O"}}, 400, "token 5; sentence 1 has 1 tokens"),
+        ({"at_least_once": ["PER", "LOC"]}, 400, "no label sequence satisfies the constraints"),
+        ({"forbidden_pairs": [["O", "O"]] * 201}, 413, "201 constraints; allowed: 200"),
+    ],
+)
+def test_wrong_constraints_are_refused(client, constraints, status, message):
+    response = post(client, "/tag", {"tokens": ["Anna"], "constraints": constraints})
+    assert response.status_code == status, response.text
+    assert message in response.json()["error"]
+
+
+def test_long_texts_under_constraints_are_refused(client):
+    asked = {"text": "a" * 10_001, "constraints": {"at_most_once": "PER"}}
+    response = post(client, "/tag", asked)
+    assert (response.status_code, response.json()) == (
+        413, {"error": "10,001 to tag under constraints; allowed: 10,000"}
+    )  # fmt: skip
+
+
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=5) | st.floats(allow_nan=False),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
     max_leaves=6,
 )
-NAMES = st.sampled_from(
-    ["text", "texts", "tokens", "sentences", "model", "probabilities", "nbest", "tasks", "schema"]
-)
+INPUTS = ["text", "texts", "tokens", "sentences", "tasks"]
+NAMES = st.sampled_from([*INPUTS, "model", "probabilities", "nbest", "constraints", "schema"])
 
 
 @settings(deadline=None, max_examples=150)

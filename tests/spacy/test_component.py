@@ -68,6 +68,35 @@ def test_batches_give_what_single_documents_give(nlp):
     assert [spans_of(doc.ents) for doc in nlp.pipe(docs, batch_size=7)] == single
 
 
+@pytest.mark.parametrize("annotates", ["ents", "spans"])
+def test_entities_under_constraints(annotates, tmp_path):
+    rules = {"at_most_once": ["QTY"], "fixed": {"1": "B-NOTE"}}
+    config = {"constraints": rules, "annotates": annotates}
+    nlp = pipeline(model(), tmp_path / "food.adaptag", **config)
+    words = ["2", "large", "onions", "or", "3", "cups"]
+    expected = model().segments(words, constraints=rules)
+    assert expected != model().segments(words)
+    unpickled = pickle.loads(pickle.dumps(nlp))
+    nlp.to_disk(tmp_path / "pipeline")
+    for each in (nlp, unpickled, spacy.load(tmp_path / "pipeline")):
+        doc = each(Doc(each.vocab, words=words))
+        found = doc.ents if annotates == "ents" else doc.spans["sc"]
+        assert spans_of(found) == [(s.first, s.last + 1, s.type, s.probability) for s in expected]
+
+
+def test_tags_under_constraints(tmp_path):
+    rules = {"at_most_once": ["QTY"]}
+    nlp = pipeline(tagger(), tmp_path / "tags.adaptag", constraints=rules)
+    words = ["2", "large", "onions", "or", "3", "cups"]
+    doc = nlp(Doc(nlp.vocab, words=words))
+    expected = tagger().tag(words, constraints=rules)
+    assert [token.tag_ for token in doc] == expected != tagger().tag(words)
+    table = tagger().marginals(words, constraints=rules)
+    assert [token._.confidence for token in doc] == pytest.approx(
+        [row[label] for row, label in zip(table, expected, strict=True)]
+    )
+
+
 def test_batches_are_tagged_in_one_call(nlp, monkeypatch):
     calls = []
     find = adaptag.Model.segments_corpus
@@ -298,6 +327,7 @@ def test_initialize_keeps_a_model_that_was_given(nlp):
         ({"columns": ["text", "tagg"]}, "no attribute 'tagg'; allowed: text, tag_"),
         ({"columns": []}, "columns is"),
         ({"threshold": 1.5}, "threshold is 1.5; allowed: 0 to 1"),
+        ({"constraints": {"once": ["A"]}}, "unknown constraint 'once'"),
     ],
 )
 def test_wrong_settings(config, message):

@@ -311,7 +311,7 @@ def uses_of_dataset(loaded, path):
 
 
 def uses_of_checkpoint(loaded, path):
-    options = {"template": TEMPLATE, "passes": 1, "resume": path}
+    options = {"template": TEMPLATE, "passes": 3, "resume": path}
     yield "shown", lambda: repr(loaded)
     yield "resume", lambda: adaptag.train(SENTENCES, LABELS, **options)
     dev = (SENTENCES, LABELS)

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from adaptag.errors import ParameterError
+from adaptag.errors import ModelError, ParameterError
 from adaptag.training.algorithms import algorithm
 from adaptag.training.batch import Objective, lbfgs, owlqn
 from adaptag.training.inverse_hessian import InverseHessian
@@ -15,7 +15,8 @@ from adaptag.training.line_search import TRIALS
 from tests.reference.batch import minimum, penalised, total_loss
 from tests.reference.data import KINDS, random_problem
 
-EXACT = {"memory": 10, "tolerance": 1e-9, "passes": 1000}
+EXACT = {"memory": 10, "tolerance": 1e-9}
+PASSES = 1000
 
 
 class History:
@@ -34,11 +35,11 @@ def zeros(problem):
     return np.zeros(problem.dataset.layout.n_weights)
 
 
-def run(minimise, problem, start=None, after=None, threads=2, **parameters):
+def run(minimise, problem, start=None, after=None, threads=2, passes=PASSES, **parameters):
     objective = Objective(problem.dataset, threads)
     start = zeros(problem) if start is None else start
     after = after or History()
-    found = minimise(objective, start, **{**EXACT, **parameters}, after=after)
+    found = minimise(objective, start, **{**EXACT, **parameters}).run(passes, after)
     assert found.dtype == np.float32
     assert not problem.padding(found).any()
     return found
@@ -243,7 +244,7 @@ def test_stops_where_no_step_is_better(minimise, penalty):
     problem = random_problem(5, 3)
     start, history = problem.pack(problem.random_weights(1), np.float32), History()
     objective = Rising(problem.dataset)
-    found = minimise(objective, start, **EXACT, **penalty, after=history)
+    found = minimise(objective, start, **EXACT, **penalty).run(PASSES, history)
     np.testing.assert_array_equal(found, start)
     assert not history.values
     assert 2 < objective.calls <= 1 + TRIALS
@@ -317,6 +318,68 @@ def test_direction_is_that_of_the_two_loops(n_labels):
         x = x_new
 
 
+# ---- continuing -----------------------------------------------------------------------------
+
+
+@each
+@pytest.mark.parametrize("at", [0, 1, 3, 14])
+def test_continues_from_its_state(minimise, penalty, at):
+    problem = random_problem(5, 3, n_sentences=8)
+    given = {**EXACT, **penalty, "memory": 4}
+    whole, first, rest = History(), History(), History()
+    expected = minimise(Objective(problem.dataset), zeros(problem), **given).run(20, whole)
+    begun = minimise(Objective(problem.dataset), zeros(problem), **given)
+    begun.run(at, first)
+    state = {name: array.copy() for name, array in begun.arrays().items()}
+    resumed = minimise(Objective(problem.dataset), zeros(problem), **given)
+    resumed.restore(state)
+    found = resumed.run(20 - at, rest)
+    assert first.values + rest.values == whole.values
+    assert found.tobytes() == expected.tobytes()
+
+
+@each
+@pytest.mark.parametrize("evaluations", [2, 5, 6, 7, 13, 19])
+def test_continues_where_an_evaluation_was_interrupted(minimise, penalty, evaluations):
+    class StopError(Exception):
+        pass
+
+    calls = []
+
+    def count():
+        calls.append(1)
+        if len(calls) == evaluations:
+            raise StopError
+
+    problem = random_problem(5, 3, n_sentences=8)
+    given = {**EXACT, **penalty, "memory": 4}
+    whole, first, rest = History(), History(), History()
+    expected = minimise(Objective(problem.dataset), zeros(problem), **given).run(20, whole)
+    begun = minimise(Objective(problem.dataset, None, count), zeros(problem), **given)
+    with pytest.raises(StopError):
+        begun.run(20, first)
+    resumed = minimise(Objective(problem.dataset), zeros(problem), **given)
+    resumed.restore({name: array.copy() for name, array in begun.arrays().items()})
+    found = resumed.run(20 - len(first.values), rest)
+    assert first.values + rest.values == whole.values
+    assert found.tobytes() == expected.tobytes()
+
+
+def test_a_state_that_does_not_fit_is_refused():
+    problem, given = random_problem(5, 3, n_sentences=8), {**EXACT, "sigma": 2.0}
+    state = lbfgs(Objective(problem.dataset), zeros(problem), **given).arrays()
+    pairs = np.array([0, 99])
+    for wrong in ({}, {**state, "weights": np.zeros(3)}, {**state, "pairs": pairs}):
+        with pytest.raises(ModelError, match="does not fit"):
+            lbfgs(Objective(problem.dataset), zeros(problem), **given).restore(wrong)
+
+
+def test_a_prior_beyond_float32_is_refused():
+    problem = random_problem(1, 2)
+    with pytest.raises(ParameterError, match="sigma is 1e-300; allowed: 1e-19 or more"):
+        lbfgs(Objective(problem.dataset), zeros(problem), sigma=1e-300, **EXACT)
+
+
 # ---- what is declared -----------------------------------------------------------------------
 
 
@@ -325,4 +388,4 @@ def test_parameters_are_the_function_s_keywords(function):
     keywords = inspect.signature(function).parameters.values()
     expected = [p.name for p in keywords if p.kind is p.KEYWORD_ONLY]
     declared = algorithm(function.__name__)
-    assert [p.name for p in declared.parameters] + ["passes", "after"] == expected
+    assert [p.name for p in declared.parameters] == expected

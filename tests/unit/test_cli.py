@@ -259,6 +259,21 @@ def test_demo(cli):
     assert adaptag.Model.load("d.adaptag").tag(["2", "cups", "flour"])[0].startswith("B-")
 
 
+def test_the_demo_corpus_can_be_written_as_files(cli):
+    assert cli("demo", "--write", "new/food").code == 0
+    sizes = {name: len(adaptag.read(f"new/food/{name}.txt")) for name in ("train", "dev", "test")}
+    assert sizes == {"train": 4000, "dev": 500, "test": 500}
+    assert not list(Path().glob("*.adaptag"))
+
+
+def test_the_demo_corpus_is_not_written_into_a_file(cli):
+    Path("taken").write_text("precious")
+    done = cli("demo", "--write", "taken")
+    assert done.code == 2
+    assert "taken: cannot write" in done.err
+    assert Path("taken").read_text() == "precious"
+
+
 @pytest.mark.parametrize("command", ["train", "tag", "evaluate", "inspect", "encode", "demo"])
 def test_every_command_has_help(command):
     result = CliRunner().invoke(app, [command, "--help"])
@@ -271,6 +286,20 @@ def test_every_parameter_of_an_algorithm_is_an_option():
     for algorithm in adaptag.algorithms().values():
         for parameter in algorithm.parameters:
             assert f"--{parameter.name}" in text
+
+
+def test_flags_show_no_value_in_the_help():
+    text = CliRunner().invoke(app, ["train", "--help"], env={"COLUMNS": "200"}).output
+    flags = [line for line in text.splitlines() if "<bool>" in line]
+    assert [line.split()[1] for line in flags] == ["--help"]  # typer's own
+    assert "--stream" in text
+
+
+def test_the_table_of_algorithms_fits_80_columns(cli, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    lines = cli("algorithms").out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert not any("…" in line for line in lines)
 
 
 # ---- bad input ------------------------------------------------------------------------------

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import json
 import pickle
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -68,9 +70,11 @@ def declarations(draw, kind):
     pairs = st.tuples(side, side).filter(lambda pair: pair != (None, None)).map(list)
     table = st.dictionaries(names, st.lists(side, min_size=1, max_size=3), max_size=1)
     fixed = st.dictionaries(st.integers(-2, 1), some, max_size=1)
+    between = st.builds(lambda found, n: {found[0]: found[1 : 1 + n]}, shuffled, st.integers(1, 2))
     fields = {
         "at_most_once": some,
         "at_least_once": some,
+        "at_most_once_between": between,
         "order": st.lists(orders, min_size=1, max_size=2),
         "forbidden_pairs": st.lists(pairs, min_size=1, max_size=2),
         "followed_by": table,
@@ -133,9 +137,25 @@ def test_all_methods_agree_with_brute_force(case):
     check(*case)
 
 
-@settings(max_examples=60, deadline=None)
-@given(cases())
-def test_branch_and_bound_agrees_with_brute_force(case):
+@pytest.mark.parametrize("kind", sorted(TRAINING))
+def test_pairs_in_lists_of_tokens(kind):
+    """Which are not encoded, where nothing but transitions is constrained."""
+    m = model(kind)
+    a, b, *_ = m.labels
+    for declared in ({"forbidden_pairs": [[a, b], [b, b]]}, {"followed_by": {b: [a, None]}}):
+        for length, seed in itertools.product((2, 3, 4), range(3)):
+            check(kind, seed, length, declared)
+            tokens = SENTENCE[:length]
+            assert m.tag(tokens, constraints=declared) == m.tag(tuple(tokens), constraints=declared)
+    every = [[x, y] for x in m.labels for y in m.labels]
+    with pytest.raises(CorpusError, match=r"sentence 1, 2 tokens: .*: forbidden_pairs"):
+        m.tag(SENTENCE[:2], constraints={"forbidden_pairs": every})
+    if m.scheme.chunked:
+        assert m.tag(SENTENCE, legal="auto") == m.tag(tuple(SENTENCE), legal="auto")
+
+
+def check_search(case):
+    """Compare branch and bound with brute force."""
     kind, seed, length, declared = case
     left = remaining(*case)
     m = replace(model(kind, seed))  # without the decoders that were made before
@@ -149,6 +169,19 @@ def test_branch_and_bound_agrees_with_brute_force(case):
                 m.tag(SENTENCE[:length], constraints=declared)
     finally:
         constrained.SEARCH_FROM = limit
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases())
+def test_branch_and_bound_agrees_with_brute_force(case):
+    check_search(case)
+
+
+def test_a_separator_may_begin_where_the_name_begins():
+    for seed, fixed in itertools.product(range(8), ({1: ["O"]}, {1: ["O"], 3: ["B-X", "I-X"]})):
+        declared = {"at_most_once_between": {"B-X": ["X"]}, "at_least_once": ["X"], "fixed": fixed}
+        check("chunked", seed, 4, declared)
+        check_search(("chunked", seed, 4, declared))
 
 
 # ---- what is declared ----------------------------------------------------------------------------
@@ -182,6 +215,11 @@ def test_a_single_name_or_order_needs_no_list():
         ({"at_most_once": [3]}, "at_most_once: the int 3; allowed: names"),
         ({"order": [["A", "A"]]}, "order: .*each name once"),
         ({"order": 1}, "order: the int 1"),
+        ({"at_most_once_between": "A"}, "at_most_once_between: .*a dictionary"),
+        ({"at_most_once_between": {1: "A"}}, "at_most_once_between: the int 1"),
+        ({"at_most_once_between": {"A": 1}}, "at_most_once_between, 'A': the int 1"),
+        ({"at_most_once_between": {"A": ["A"]}}, "'A'; allowed: other names than the separator"),
+        ({"at_most_once_between": {"D": "A"}}, "at_most_once_between: unknown label or type 'D'"),
         ({"forbidden_pairs": [["A"]]}, "forbidden_pairs: .*pairs of names"),
         ({"forbidden_pairs": ["AB"]}, "forbidden_pairs: .*pairs of names"),
         ({"forbidden_pairs": [[None, None]]}, "forbidden_pairs: .*pairs of names"),
@@ -301,6 +339,19 @@ def test_an_order_of_many_names_needs_few_states():
     assert p > second
 
 
+def test_a_model_is_freed_without_the_garbage_collector():
+    m = replace(model("chunked"))
+    m.tag(SENTENCE)
+    m.segments(SENTENCE, constraints={"at_most_once": "X"})
+    gc.disable()
+    try:
+        known = weakref.ref(m)
+        del m
+        assert known() is None
+    finally:
+        gc.enable()
+
+
 # ---- the command line, and raw text --------------------------------------------------------------
 
 
@@ -367,3 +418,101 @@ def test_raw_text():
         ["a b a c"], tokenizer="whitespace", constraints=declared, probabilities=False
     )
     assert [s.label for s in fast.spans] == [s.type for s in segments]
+
+
+# ---- scores, and scikit-learn's conventions ------------------------------------------------------
+
+
+def scored(constraints=None):
+    """The accuracy of a model of plain labels, on labels that satisfy some constraints."""
+    sentences = random_sentences(60, seed=5)
+    m, declared = wide(25), {"at_most_once": "*"}
+    gold = m.tag_all(sentences, constraints=declared)
+    return m.evaluate(sentences, gold, constraints=constraints).accuracy
+
+
+def test_evaluation_shows_what_constraints_bring():
+    assert scored() < scored({"at_most_once": "*"}) == 100
+
+
+def test_calibration_under_constraints():
+    m, declared = model("chunked"), {"at_least_once": ["Y"]}
+    labels = m.tag(SENTENCE, constraints=declared)
+    measured = m.calibration([SENTENCE], [labels], constraints=declared, bins=1)
+    table = m.marginals(SENTENCE, constraints=declared)
+    chances = [row[label] for row, label in zip(table, labels, strict=True)]
+    assert measured["tokens"].probability == pytest.approx(np.mean(chances), abs=1e-5)
+    (_, best), *_ = m.nbest(SENTENCE, 1, constraints=declared)
+    assert measured["sequences"].probability == pytest.approx(best, abs=1e-5)
+
+
+def test_evaluation_on_the_command_line(program, tmp_path):
+    declared = {"at_most_once": ["X"], "at_least_once": ["Y"]}
+    write_problem(tmp_path, declared)
+    gold = model("chunked").tag(SENTENCE, constraints=declared)
+    assert gold != model("chunked").tag(SENTENCE)
+    rows = zip(SENTENCE, gold, strict=True)
+    (tmp_path / "gold").write_text("".join(f"{token} {label}\n" for token, label in rows))
+    evaluate = functools.partial(program, "evaluate", "gold", "--json")
+    assert json.loads(evaluate("-m", "m").out)["score"] < 100
+    assert json.loads(evaluate("-m", "m", "--constraints", "c.json").out)["score"] == 100
+    calibrated = json.loads(evaluate("-m", "m", "--constraints", "c.json", "--calibration").out)
+    assert calibrated["score"] == 100
+    refused = evaluate("--constraints", "c.json")
+    assert refused.code == 2
+    assert "--constraints requires --model" in refused.err
+
+
+def test_crf_predicts_under_constraints():
+    pytest.importorskip("sklearn", reason="the extra 'sklearn' is not installed")
+    sequences = [[{"w": word} for word in sentence] for sentence in random_sentences(40)]
+    labels = [[f"L{int(token['w'][1:]) % 3}" for token in sequence] for sequence in sequences]
+    crf = adaptag.CRF(passes=5).fit(sequences, labels)
+    declared = {"at_most_once": "*"}
+    found = crf.predict(sequences, constraints=declared)
+    assert found == crf.model_.tag_all(sequences, constraints=declared) != crf.predict(sequences)
+    known = crf.model_.labels
+    assert all(satisfies(row, {"at_most_once": known}, known, False) for row in found)
+
+
+# ---- addresses -----------------------------------------------------------------------------------
+
+ADDRESSES = [
+    ("12 Oak Street Springfield", "Number Street StreetType Place"),
+    ("7 Mill Lane Leeds", "Number Street StreetType Place"),
+    ("221 Baker Street London", "Number Street StreetType Place"),
+    ("Oak Street & Mill Lane Leeds", "Street StreetType Separator Street StreetType Place"),
+    ("Baker Street & Park Road York", "Street StreetType Separator Street StreetType Place"),
+    ("Main Street East York", "Street StreetType Place Place"),
+    ("East Lane & Oak Road York", "Street StreetType Separator Street StreetType Place"),
+    ("9 East Street Bath", "Number Street StreetType Place"),
+]
+
+
+def test_an_address_parser_in_the_manner_of_usaddress():
+    """Runs of a label count once; the street of an intersection once on each side of it."""
+    tokens = [address.split() for address, _ in ADDRESSES]
+    items = [[{"word": t.lower(), "digits": t.isdigit()} for t in row] for row in tokens]
+    parser = adaptag.train(items, [labels.split() for _, labels in ADDRESSES], passes=20)
+    streets = ["Street", "StreetType"]
+    rules = adaptag.Constraints(
+        at_most_once=[label for label in parser.labels if label not in streets],
+        at_most_once_between={"Separator": streets},
+    )
+
+    def is_legal(labels):
+        """What usaddress.tag accepts."""
+        sides = list(itertools.accumulate(labels, lambda on, y: on or y == "Separator", initial=0))
+        names = [(y, bool(on) and y in streets) for y, on in zip(labels, sides[1:], strict=True)]
+        runs = [name for name, _ in itertools.groupby(names)]
+        return len(runs) == len(set(runs))
+
+    rng, words = np.random.default_rng(3), sorted({t for row in tokens for t in row})
+    made = [[str(w) for w in rng.choice(words, rng.integers(3, 9))] for _ in range(300)]
+    features = [[{"word": t.lower(), "digits": t.isdigit()} for t in row] for row in made]
+    before, after = parser.tag_all(features), parser.tag_all(features, constraints=rules)
+    assert all(map(is_legal, after))
+    assert sum(map(is_legal, before)) < 200
+    assert all(a == b for a, b in zip(before, after, strict=True) if is_legal(a))
+    assert any(labels.count("Street") > 1 and "Separator" in labels for labels in after)
+    assert parser.tag(items[3], constraints=rules) == ADDRESSES[3][1].split()

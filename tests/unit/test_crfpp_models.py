@@ -10,16 +10,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import adaptag
+from adaptag.corpus.columns import ColumnCorpus
 from adaptag.decoding.model import Model
+from adaptag.decoding.tagged import TagOptions, tagged_columns
 from adaptag.errors import ModelError
 from adaptag.features.template import Template
 from adaptag.foreign.binary import BinaryFile
-from adaptag.foreign.crfpp import read_crfpp, read_crfpp_text
+from adaptag.foreign.crfpp import crfpp_text, read_crfpp, read_crfpp_text
 from adaptag.foreign.double_array import UNIT, strings_of
+from adaptag.foreign.files import write_foreign
 from adaptag.foreign.matching import FeatureMatcher
 from reproduction.data import default_folder
 
 DATA = default_folder() / "foreign_models" / "crfpp"
+needs_data = pytest.mark.skipif(
+    not DATA.is_dir(), reason=f"no CRF++ models in {DATA}; set ADAPTAG_DATA"
+)
 
 LABELS = ["X", "Y", "größe"]
 TEMPLATE = ["U0:%x[0,0]", "U1:%x[-1,0]/%x[0,1]", "U2", "B", "B1:%x[0,0]"]
@@ -47,11 +53,11 @@ WEIGHTS = np.random.default_rng(1).normal(size=N_WEIGHTS).astype(np.float32).ast
 
 def text_model(features=NUMBERS, weights=WEIGHTS, factor=1.0, template=TEMPLATE, columns=2):
     sections = [
-        ["version: 100", f"cost-factor: {factor}", f"maxid: {len(weights)}", f"xsize: {columns}"],
+        ["version: 100", f"cost-factor: {factor:g}", f"maxid: {len(weights)}", f"xsize: {columns}"],
         LABELS,
         template,
         [f"{number} {feature}" for feature, number in features.items()],
-        [repr(float(weight)) for weight in weights],
+        [f"{weight:.16f}" for weight in weights],
     ]
     return ("\n\n".join("\n".join(lines) for lines in sections) + "\n").encode()
 
@@ -161,6 +167,61 @@ def test_loaded_saved_and_trained_further(tmp_path):
     assert more.tag([("new", "t")]) == ["X"]
     windows = text_model().replace(b"\n", b"\r\n")
     assert loaded(read_crfpp_text(windows)).marginals(sentence) == text.marginals(sentence)
+
+
+def test_all_that_other_models_do():
+    model = loaded(read_crfpp_text(text_model()))
+    sentence = [("a", "b"), ("a/b", "a"), ("ü", "new")]
+    small = model.compact(prune=0.0, weights="float32")
+    assert small.tag(sentence) == model.tag(sentence)
+    assert "U0:a" in str(model.explain(sentence))
+
+
+def test_written_as_it_was_read():
+    assert crfpp_text(read_crfpp_text(text_model())) == text_model()
+    halved = crfpp_text(read_crfpp_text(text_model(factor=0.5)))
+    assert halved == text_model(weights=[float(f"{weight:.16f}") * 0.5 for weight in WEIGHTS])
+    binary = crfpp_text(read_crfpp(binary_model()))
+    assert binary == text_model()
+
+
+def test_a_model_trained_here_is_written(tmp_path):
+    rng = random.Random(5)
+    listed = [
+        [(rng.choice(TOKENS), rng.choice(TOKENS)) for _ in range(rng.randrange(1, 7))]
+        for _ in range(40)
+    ]
+    labels = [rng.choices(LABELS, k=len(sentence)) for sentence in listed]
+    template = "# comment\n\n" + "\n".join(["U0:%x[0,0]", "U1:%x[-2,1]", "B1:%x[0,0]", "B"])
+    own = adaptag.train(listed, labels, template=template, passes=3, scheme="as-is")
+    write_foreign(own, tmp_path / "text", "crf++")
+    assert b"\n\nU0:%x[0,0]\nU1:%x[-2,1]\nB1:%x[0,0]\nB\n\n" in (tmp_path / "text").read_bytes()
+    read = adaptag.load(tmp_path / "text")
+    for sentence in listed:
+        assert read.nbest(sentence, 2) == own.nbest(sentence, 2)
+    patterns = adaptag.train(listed, labels, template="u:%x[-1,0]\nb", passes=3, scheme="as-is")
+    write_foreign(patterns, tmp_path / "text", "crf++")
+    read = adaptag.load(tmp_path / "text")
+    assert [line.text for line in read.index.template.lines] == ["U:%x[-1,0]", "B"]
+    for sentence in listed:
+        assert read.nbest(sentence, 2) == patterns.nbest(sentence, 2)
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ("U:%lower[0,0]\nB", "line 1 of its template has %lower; CRF.. has %x only"),
+        ("B\n*:%x[0,0]", "line 2 of its template begins with"),
+        ("u:%x[-5,0]\nb", "line 1 of its template has a row beyond 4"),
+        ("U1%x[0,0]%x[-1,0]\nB", "two features 'U1aaa' with different weights"),
+    ],
+)
+def test_not_written(template, message, tmp_path):
+    listed, labels = [["a", "aa"], ["aa", "a"]] * 3, [["X", "Y"], ["Y", "Y"]] * 3
+    model = adaptag.train(listed, labels, template=template, passes=2, scheme="as-is")
+    with pytest.raises(ModelError, match=f"cannot be written as a CRF.. model: .*{message}"):
+        write_foreign(model, tmp_path / "no", "crf++")
+    assert not (tmp_path / "no").exists()
 
 
 # ---- parts -----------------------------------------------------------------------------------
@@ -277,7 +338,27 @@ def printed(path):
     return [[line.split("\t") for line in block.splitlines()] for block in blocks if block.strip()]
 
 
-@pytest.mark.skipif(not DATA.is_dir(), reason=f"no CRF++ models in {DATA}; set ADAPTAG_DATA")
+@needs_data
+@pytest.mark.parametrize("name", ["chunking.model", "chunking.model.txt"])
+def test_printed_to_the_byte(name):
+    model = Model.load(DATA / name)
+    corpus = ColumnCorpus.read(DATA.parent / "input.txt")
+    for expected, n, form, n_sentences in (
+        ("tagged.txt", 1, "crf++", len(corpus)),
+        ("tagged-v2-n3-first20.txt", 3, "crf++-v2", 20),
+    ):
+        options = TagOptions(nbest=n, output_format=form)
+        output = tagged_columns(model, options, corpus.select(np.arange(n_sentences)))
+        assert output == (DATA / expected).read_bytes()
+
+
+@needs_data
+def test_the_text_that_crfpp_wrote():
+    data = (DATA / "chunking.model.txt").read_bytes()
+    assert crfpp_text(read_crfpp_text(data)) == data
+
+
+@needs_data
 @pytest.mark.parametrize("name", ["chunking.model", "chunking.model.txt"])
 def test_what_crfpp_printed(name):
     model = Model.load(DATA / name)

@@ -13,7 +13,7 @@ from adaptag.decoding.model import Model
 from adaptag.errors import ModelError, ParameterError
 from adaptag.foreign.binary import BinaryFile
 from adaptag.foreign.cqdb import hash_strings, read_quarks, write_quarks
-from adaptag.foreign.crfsuite import crfsuite_bytes, read_crfsuite
+from adaptag.foreign.crfsuite import crfsuite_bytes, read_crfsuite, read_sparse
 from adaptag.foreign.files import write_foreign
 
 LABELS = ["B-x", "I-x", "O", "größe"]
@@ -80,6 +80,16 @@ def test_written_models_are_read_by_crfsuite(pair, tmp_path):
     assert tagger.info().transitions.keys() == pair[0].info().transitions.keys()
     tagger.close()
     assert crfsuite_bytes(Model.load(path)) == path.read_bytes()
+    assert exact_weights(path) == exact_weights(pair[1])
+
+
+def exact_weights(path):
+    """All weights that are not 0, in float64."""
+    chain = read_sparse(path.read_bytes())
+    names = [chain.attributes[a] for a in chain.sources.tolist()]
+    labels = [chain.labels[y] for y in chain.targets.tolist()]
+    states = zip(zip(names, labels, strict=True), chain.weights.tolist(), strict=True)
+    return {pair: weight for pair, weight in states if weight}, chain.transitions.tolist()
 
 
 def test_a_model_trained_here_is_read_by_crfsuite(tmp_path):

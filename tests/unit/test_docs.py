@@ -37,6 +37,7 @@ PAGES = {  # and how many outputs they show, at least
     "docs/guide/pictures.md": 1,
     "docs/guide/labelling-effort.md": 1,
     "docs/guide/probabilities.md": 2,
+    "docs/guide/pycrfsuite.md": 2,
     "docs/guide/raw-text.md": 5,
     "docs/guide/reproducing.md": 1,
     "docs/guide/segmentation.md": 4,

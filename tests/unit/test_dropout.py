@@ -108,7 +108,7 @@ def test_a_run_goes_on_from_its_checkpoint():
     data = random_problem(4, 3, n_sentences=60).dataset
     whole = fit(data, passes=4, parameters={"dropout": 0.2})
     half = fit(data, passes=2, parameters={"dropout": 0.2})
-    rest = fit(data, passes=2, resume=half.checkpoint)
+    rest = fit(data, passes=4, resume=half.checkpoint)
     assert rest.weights.tobytes() == whole.weights.tobytes()
 
 

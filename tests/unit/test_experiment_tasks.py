@@ -289,7 +289,7 @@ def test_documents_are_selected():
 def test_the_state_of_other_labels_is_refused(tmp_path):
     tokens = [["a", "b"], ["b", "c"], ["c", "a"], ["a", "c"]]
     call = {"space": {"rate": [0.1], "sigma": [2]}, "folds": 2, "passes": 1, "jobs": 1}
-    call["state_file"] = tmp_path / "state"
+    call["checkpoint"] = tmp_path / "state"
     tune((tokens, [["A", "B"]] * 4), **call)
     with pytest.raises(ParameterError, match="state of another search: data"):
         tune((tokens, [["B", "A"]] * 4), **call)

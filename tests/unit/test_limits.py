@@ -18,6 +18,7 @@ import adaptag
 from adaptag._native import core
 from adaptag.corpus.columns import ColumnCorpus, column_parts
 from adaptag.corpus.text import LineEnds, unix_line_ends
+from adaptag.decoding.options import DecodingOptions
 from adaptag.errors import AdaptagError, CorpusError, CorpusWarning, ParameterError
 from adaptag.evaluation.segmentation import common_words, evaluate_segmentation
 from adaptag.storage import tensors
@@ -393,7 +394,7 @@ def test_the_core_hears_signals_while_it_decodes(threads):
     begin = time.perf_counter()
     timer = later(0.5)
     with pytest.raises(KeyboardInterrupt):
-        model.tag_encoded(encoded, threads=threads) if threads > 1 else model.tag_encoded(encoded)
+        model.tag_encoded(encoded, DecodingOptions(threads=threads))
     timer.join()
     assert time.perf_counter() - begin < 20
 

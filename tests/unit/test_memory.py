@@ -105,6 +105,14 @@ def test_training_is_refused_before_it_allocates(monkeypatch, algorithm):
         adaptag.train(SENTENCES, LABELS, passes=1, algorithm=algorithm)
 
 
+def test_a_template_of_too_many_lines_is_refused(monkeypatch):
+    monkeypatch.setattr(memory, "ALWAYS_ALLOWED", 0)
+    monkeypatch.setattr(memory, "free_memory", lambda: 100_000)
+    text = "".join(f"U{k}:%x[0,0]\n" for k in range(100))
+    with pytest.raises(MemoryLimitError, match="300 tokens with the 100 lines of the template nee"):
+        adaptag.encode(SENTENCES, LABELS, template=text)
+
+
 def test_a_long_sentence_is_named(monkeypatch):
     monkeypatch.setattr(memory, "ALWAYS_ALLOWED", 0)
     monkeypatch.setattr(memory, "free_memory", lambda: 100_000)

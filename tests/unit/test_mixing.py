@@ -368,7 +368,7 @@ def test_the_average_is_the_mean_over_rounds(name):
 
 def test_factors_go_from_a_sum_to_a_mean():
     shape = (4, 3)
-    for steps in ([1e-6, 1e-6], [0.3, 0.1], [0, 2.0], [0, 0], [1e9, 1e9, 1e9, 1e9]):
+    for steps in ([1e-6, 1e-6], [0.3, 0.1], [0, 2.0], [0, 0], [400.0] * 64, [1e9] * 4):
         mixture = Mixture(3)
         for s in steps:
             mixture.add({
@@ -380,7 +380,8 @@ def test_factors_go_from_a_sum_to_a_mean():
         np.testing.assert_allclose(moved, np.full(shape, want * len(steps)), rtol=1e-6)
     assert factor([1e-6, 1e-6]) == pytest.approx(1, abs=1e-5)
     assert factor([0, 2.0]) == 1
-    assert factor([1e9] * 4) == pytest.approx(1 / 4, rel=0.1)
+    assert factor([400.0] * 64) < 1.5 / 64  # many workers that moved alike do not go too far
+    assert factor([1e9] * 4) == pytest.approx(1 / 4, rel=1e-3)
 
 
 @pytest.mark.parametrize("name", ["adf", "pa", "arow"])

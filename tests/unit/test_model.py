@@ -286,7 +286,7 @@ def test_segments_outside_the_sentence(model, first, last):
 
 @pytest.mark.parametrize("n", [0, -1])
 def test_n_best_needs_a_positive_n(model, n):
-    with pytest.raises(ParameterError, match=f"n is {n}; allowed: 1 to 1000000"):
+    with pytest.raises(ParameterError, match=f"n is {n}; allowed: whole numbers from 1 to 1000000"):
         model.nbest(NEW, n)
 
 

@@ -99,7 +99,7 @@ def test_a_checkpoint_beyond_the_counter_is_refused(tmp_path):
     arrays = {**state.arrays, "run_state": run_state}
     object.__setattr__(state, "arrays", arrays)
     state.save(path)
-    options = {"template": mutants.TEMPLATE, "passes": 1, "resume": path}
+    options = {"template": mutants.TEMPLATE, "passes": 3, "resume": path}
     with pytest.raises(ModelError, match=r"the state of training is damaged: 2\^32 updates"):
         adaptag.train(mutants.SENTENCES, mutants.LABELS, **options)
 

@@ -94,10 +94,10 @@ ATTRIBUTES = "A\ta:1e20\tb:-1e20\nB\tb:1e20\n\nB\ta:-1e20\tc:1e20\n\n"
     "options",
     [("--rate", "1e38", "--sigma", "inf"), ("-a", "sgd", "--rate", "1e38", "--sigma", "inf")],
 )
-def test_training_that_diverges_saves_nothing(folder, program, options):
+def test_training_that_diverges_in_the_first_pass_saves_nothing(folder, program, options):
     before = state(folder)
     done = program("train", "x", "-m", "m-x", *options)
-    assert done.code == 2
+    assert done.code == 3
     assert "training diverged" in done.err
     assert "lower the learning rate (rate is 1e+38)" in done.err
     assert state(folder) == before
@@ -107,11 +107,11 @@ def test_training_that_diverges_saves_nothing(folder, program, options):
 def test_values_too_large_to_compute_with_give_a_finite_model_or_none(program, algorithm):
     Path("a").write_text(ATTRIBUTES)
     done = program("train", "a", "--format", "attributes", "-m", "n", "-a", algorithm)
-    if done.code == 0:
+    assert done.code in (0, 3)
+    if done.code == 0 or Path("n").exists():
         assert np.isfinite(adaptag.Model.load("n").weights).all()
-    else:
-        assert done.code == 2
-        assert not Path("n").exists()
+    if done.code == 3:
+        assert "training diverged" in done.err
 
 
 def test_a_model_that_is_not_finite_cannot_be_saved(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import adaptag
-from adaptag.errors import DivergenceError
+from adaptag.errors import DivergenceError, ParameterError
 from adaptag.training.algorithms import algorithm
 from adaptag.training.checkpoint import Checkpoint
 from adaptag.training.online import Trainer
@@ -190,9 +190,11 @@ def test_a_checkpoint_keeps_the_number_of_threads(tmp_path):
     whole = adaptag.train(data, passes=4, **options)
     adaptag.train(data, passes=2, checkpoint=str(path), **options)
     assert (Checkpoint.load(path).threads, Checkpoint.load(path).parallel) == (2, "deterministic")
-    resumed = adaptag.train(data, passes=2, resume=str(path), template="general")
+    resumed = adaptag.train(data, passes=4, resume=str(path), template="general")
     assert resumed.weights.tobytes() == whole.weights.tobytes()
     assert resumed.provenance["training_settings"]["threads"] == 2
+    with pytest.raises(ParameterError, match="threads is 3, but the checkpoint was trained with"):
+        adaptag.train(data, passes=4, resume=str(path), template="general", threads=3)
 
 
 def test_one_thread_is_the_default_of_online_algorithms():

@@ -155,6 +155,7 @@ def test_select_keeps_weights():
         ([-1.0, 1.0, 1.0], "a weight is negative or not finite"),
         ([np.nan, 1.0, 1.0], "a weight is negative or not finite"),
         ([np.inf, 1.0, 1.0], "a weight is negative or not finite"),
+        ([1.0, 1e38, 1.0], r"the weight of a sentence or sample is 1e\+38; allowed: 0 or more"),
     ],
 )
 def test_bad_weights(weights, message):

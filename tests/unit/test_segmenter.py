@@ -532,7 +532,7 @@ def test_a_dictionary_holds_words():
         ("", 1, "'' is not a word: it is empty or contains white space"),
         ("我 们", 1, "'我 们' is not a word"),
         (["我", "\t"], 1, r"'\\t' is not a word"),
-        ([3], 1, "3 is not a word"),
+        ([3], 1, "the int 3 is not a word; allowed: a string"),
         ("我", math.nan, "the weight of '我' is nan; allowed: -1000 to 1000, or force"),
         ({"我": -math.inf}, 1, "the weight of '我' is -inf; allowed: -1000 to 1000, or force"),
     ],

@@ -4,8 +4,10 @@ import io
 import os
 import pickle
 import stat
+import threading
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adaptag.errors import AdaptagError, FileError, ModelError
-from adaptag.storage.files import read_bytes, replace_file
+from adaptag.storage.files import check_writable, read_bytes, replace_file
 from adaptag.storage.stored import PickledFields
 from adaptag.storage.tensors import DTYPES, read_tensors, tensors_from_buffer, write_tensors
 
@@ -181,6 +183,80 @@ def test_a_pipe_or_device_is_written_to_and_not_replaced(tmp_path):
         assert os.read(reader, 9) == b"x"
     finally:
         os.close(reader)
+
+
+def stale(folder, name, digits="0123456789ab"):
+    path = folder / f".{name}.{digits}.partial"
+    path.write_bytes(b"half")
+    return path
+
+
+def test_what_killed_processes_left_of_the_same_file_is_removed(tmp_path):
+    left = [stale(tmp_path, "x"), stale(tmp_path, "x", "f" * 12)]
+    others = [stale(tmp_path, "y"), stale(tmp_path, "x.y"), stale(tmp_path, "x", "short")]
+    with pytest.raises(FileError), replace_file(tmp_path / "x"):
+        raise OSError("disk")
+    assert all(path.exists() for path in left)  # only a write that succeeds removes them
+    with replace_file(tmp_path / "x") as file:
+        file.write(b"new")
+    assert not any(path.exists() for path in left)
+    assert all(path.exists() for path in others)
+
+
+def test_files_that_others_are_writing_are_not_removed(tmp_path):
+    with replace_file(tmp_path / "x") as slow:
+        slow.write(b"slow")
+        with replace_file(tmp_path / "x") as quick:
+            quick.write(b"quick")
+        assert (tmp_path / "x").read_bytes() == b"quick"
+    assert (tmp_path / "x").read_bytes() == b"slow"
+    assert [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+def test_many_writers_of_one_file(tmp_path):
+    """None loses its temporary file to another, and nothing is left of them."""
+    path, errors = tmp_path / "x", []
+
+    def write(number):
+        try:
+            for k in range(25):
+                with replace_file(path) as file:
+                    file.write(bytes([number]) * (1 + k))
+        except Exception as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=write, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    assert len(set(path.read_bytes())) == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["x"]
+
+
+def test_a_file_is_on_the_disk_before_it_gets_its_name(tmp_path, monkeypatch):
+    calls = []
+    fsync, replace = os.fsync, Path.replace
+    monkeypatch.setattr(
+        os, "fsync", lambda n: (calls.append(stat.S_ISDIR(os.fstat(n).st_mode)), fsync(n))
+    )
+    monkeypatch.setattr(Path, "replace", lambda *a: (calls.append("rename"), replace(*a)))
+    with replace_file(tmp_path / "x") as file:
+        file.write(b"new")
+    assert calls == [False, "rename", True]
+
+
+def test_names_as_long_as_filesystems_allow(tmp_path):
+    for name in ("x" * 255, "é" * 127):
+        check_writable(tmp_path / name)
+        with replace_file(tmp_path / name) as file:
+            file.write(b"new")
+        assert (tmp_path / name).read_bytes() == b"new"
+    for name in ("x" * 256, "a/b", "."):
+        with pytest.raises(FileError, match="cannot write: "):
+            check_writable(tmp_path / name)
+    assert len(list(tmp_path.iterdir())) == 2
 
 
 @dataclass(frozen=True)

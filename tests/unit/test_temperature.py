@@ -152,11 +152,11 @@ def test_the_likelihood_is_that_of_all_paths(seed, partial):
         labels = [[y if rng.random() < 0.7 else -1 for y in gold] for gold in labels]
     data = replace(problem.dataset, labels=np.concatenate(labels).astype(np.int32))
     model = Model(data.label_names, data.index, problem.pack(weights))
-    object.__setattr__(model, "_decoder", None)
 
     def with_temperature(temperature):
         copy = Model(data.label_names, data.index, problem.pack(weights))
-        object.__setattr__(copy, "_decoder", problem.decoder(weights, temperature))
+        decoder = problem.decoder(weights, temperature)
+        vars(copy._core).update(label_decoder=decoder, part_decoder=decoder)
         return copy
 
     object.__setattr__(model, "with_temperature", with_temperature)

@@ -361,6 +361,7 @@ def test_provenance():
             "patience": 5,
             "converge": False,
             "calibrate": False,
+            "restarts": 0,
             "threads": None,
             "parallel": "deterministic",
             "verbose": False,

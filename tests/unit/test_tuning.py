@@ -265,9 +265,9 @@ def test_trials_that_go_on_are_those_that_never_stopped(found):
 def test_no_pass_is_made_twice(monkeypatch):
     passes, run = [], Part.run
 
-    def counted(self, settings, **options):
-        passes.append(settings.passes)
-        return run(self, settings, **options)
+    def counted(self, settings, *, resume, **options):
+        passes.append(settings.passes - (0 if resume is None else len(resume.history)))
+        return run(self, settings, resume=resume, **options)
 
     monkeypatch.setattr(Part, "run", counted)
     tune(DATA, space=GRID, passes=8, jobs=1)
@@ -377,17 +377,17 @@ class AtOnce(TuningCallback):
 def test_going_on_repeats_nothing(found, tmp_path):
     state = tmp_path / "state"
     with pytest.raises(KeyboardInterrupt):
-        tune(DATA, space=GRID, passes=8, jobs=1, state_file=state, callbacks=[Interrupt(28)])
+        tune(DATA, space=GRID, passes=8, jobs=1, checkpoint=state, callbacks=[Interrupt(28)])
     known = len(state.read_text().splitlines()) - 1
     assert known > 24  # in the second round
     assert list((tmp_path / "state.checkpoints").iterdir())
     count = Count()
-    rest = tune(DATA, space=GRID, passes=8, jobs=1, state_file=state, callbacks=[count])
+    rest = tune(DATA, space=GRID, passes=8, jobs=1, checkpoint=state, callbacks=[count])
     assert count.jobs == 36 - known
     assert curves(rest) == curves(found)
     assert not (tmp_path / "state.checkpoints").exists()
     count = Count()
-    again = tune(DATA, space=GRID, passes=8, jobs=1, state_file=state, callbacks=[count])
+    again = tune(DATA, space=GRID, passes=8, jobs=1, checkpoint=state, callbacks=[count])
     assert count.jobs == 0
     assert again == rest
 
@@ -395,18 +395,18 @@ def test_going_on_repeats_nothing(found, tmp_path):
 def test_going_on_without_the_checkpoints(found, tmp_path):
     state = tmp_path / "state"
     with pytest.raises(KeyboardInterrupt):
-        tune(DATA, space=GRID, passes=8, jobs=1, state_file=state, callbacks=[Interrupt(26)])
+        tune(DATA, space=GRID, passes=8, jobs=1, checkpoint=state, callbacks=[Interrupt(26)])
     for path in (tmp_path / "state.checkpoints").iterdir():
         path.write_bytes(b"damaged")
-    assert curves(tune(DATA, space=GRID, passes=8, jobs=1, state_file=state)) == curves(found)
+    assert curves(tune(DATA, space=GRID, passes=8, jobs=1, checkpoint=state)) == curves(found)
 
 
 def test_a_line_that_was_cut_off_is_done_again(found, tmp_path):
     state = tmp_path / "state"
-    tune(DATA, space=GRID, passes=8, jobs=1, state_file=state)
+    tune(DATA, space=GRID, passes=8, jobs=1, checkpoint=state)
     state.write_bytes(state.read_bytes()[:-20])
     count = Count()
-    rest = tune(DATA, space=GRID, passes=8, jobs=1, state_file=state, callbacks=[count])
+    rest = tune(DATA, space=GRID, passes=8, jobs=1, checkpoint=state, callbacks=[count])
     assert count.jobs == 1
     assert curves(rest) == curves(found)
 
@@ -427,7 +427,7 @@ def test_a_line_that_was_cut_off_is_done_again(found, tmp_path):
 )
 def test_the_state_of_another_search_is_refused(change, name, tmp_path):
     call = {"data": DATA, "space": {"rate": [0.1], "sigma": [2]}, "passes": 2, "jobs": 1}
-    call |= {"state_file": tmp_path / "state", "folds": 2}
+    call |= {"checkpoint": tmp_path / "state", "folds": 2}
     tune(**call)
     before = (tmp_path / "state").read_bytes()
     with pytest.raises(ParameterError, match=f"state of another search: {name} is"):
@@ -441,7 +441,7 @@ def test_the_state_of_another_search_is_refused(change, name, tmp_path):
 def test_other_files_are_no_state(text, tmp_path):
     (tmp_path / "state").write_text(text)
     with pytest.raises(FileError, match="not the state of a search"):
-        tune(DATA, passes=2, jobs=1, state_file=tmp_path / "state")
+        tune(DATA, passes=2, jobs=1, checkpoint=tmp_path / "state")
     assert (tmp_path / "state").read_text() == text
 
 
@@ -458,7 +458,7 @@ def test_other_files_are_no_state(text, tmp_path):
 )
 def test_damaged_lines_are_refused(change, tmp_path):
     state, call = tmp_path / "state", {"space": {"rate": [0.1], "sigma": [2]}, "folds": 2}
-    call |= {"passes": 2, "jobs": 1, "state_file": state}
+    call |= {"passes": 2, "jobs": 1, "checkpoint": state}
     tune(DATA, **call)
     head, first, *_ = state.read_text().splitlines()
     state.write_text(f"{head}\n{json.dumps(json.loads(first) | change)}\n")
@@ -470,13 +470,13 @@ def test_a_state_without_a_finished_job_is_no_obstacle(tmp_path):
     state = tmp_path / "state"
     space = {"rate": [0.1], "sigma": [2], "cutoff": [2]}
     with pytest.raises(ParameterError, match="hashed features"):
-        tune(DATA, space=space, hash_bits=8, passes=1, jobs=1, state_file=state)
+        tune(DATA, space=space, hash_bits=8, passes=1, jobs=1, checkpoint=state)
     assert not state.exists()  # refused before anything was read
     other = {"rate": [0.2], "sigma": [2]}
     with pytest.raises(KeyboardInterrupt):
-        tune(DATA, space=other, passes=1, jobs=1, state_file=state, callbacks=[AtOnce()])
+        tune(DATA, space=other, passes=1, jobs=1, checkpoint=state, callbacks=[AtOnce()])
     assert state.exists()
-    tune(DATA, space=space, passes=1, jobs=1, state_file=state)
+    tune(DATA, space=space, passes=1, jobs=1, checkpoint=state)
 
 
 def test_a_checkpoint_of_other_settings_is_not_used(tmp_path):
@@ -647,8 +647,8 @@ def test_what_is_written(cli):
         (["-a", "adfs"], "did you mean 'adf'"),
         (["-t", "nothing"], "no template file 'nothing'"),
         (["-o", "nowhere/x"], "nowhere/x: cannot write"),
-        (["--state", "train.txt"], "train.txt: --state and TRAIN are the same file"),
-        (["--state", "other.txt"], "other.txt: not the state of a search"),
+        (["--checkpoint", "train.txt"], "train.txt: --checkpoint and TRAIN are the same file"),
+        (["--checkpoint", "other.txt"], "other.txt: not the state of a search"),
         (["-o", "train.txt"], "train.txt: --output and TRAIN are the same file"),
         (["--cutoff", "2", "--hash-bits", "8", "-j", "1"], "hashed features are not counted"),
     ],
@@ -663,12 +663,12 @@ def test_errors(cli, options, message):
 
 
 def test_the_state_of_other_data_is_an_error(cli):
-    assert cli("tune", "train.txt", *SMALL, "--state", "s").code == 0
+    assert cli("tune", "train.txt", *SMALL, "--checkpoint", "s").code == 0
     Path("train.txt").write_text(column_text(TRAIN[1:]), encoding="utf-8")
-    done = cli("tune", "train.txt", *SMALL, "--state", "s")
+    done = cli("tune", "train.txt", *SMALL, "--checkpoint", "s")
     assert done.code == 2
     assert "adaptag: s: the state of another search: data is" in done.err
-    assert cli("tune", "train.txt", *SMALL, "--state", "s", "--restart").code == 0
+    assert cli("tune", "train.txt", *SMALL, "--checkpoint", "s", "--restart").code == 0
 
 
 def test_a_chart_without_matplotlib_is_refused_at_once(cli, monkeypatch):
@@ -687,7 +687,17 @@ def test_ctrl_c_keeps_what_was_done(tmp_path, jobs):
     # What a shell starts in the background ignores Ctrl-C, and so would what the tests start.
     heard = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
     start = f"{heard}; from adaptag.cli.program import run; run()"
-    words = ["tune", "train.txt", "--jobs", str(jobs), "--state", "s", "--full", "--passes", "12"]
+    words = [
+        "tune",
+        "train.txt",
+        "--jobs",
+        str(jobs),
+        "--checkpoint",
+        "s",
+        "--full",
+        "--passes",
+        "12",
+    ]
     command = [sys.executable, "-c", start, *words]
     process = subprocess.Popen(
         command, cwd=tmp_path, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True

@@ -14,6 +14,7 @@ from adaptag.corpus.labels import warn_of_unknown_labels
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model
+from adaptag.decoding.options import DecodingOptions
 from adaptag.errors import CorpusError, ModelError, ParameterError
 from adaptag.evaluation.calibration import BINS, Calibration
 from adaptag.evaluation.classification import ClassificationScore, evaluate_classes
@@ -24,6 +25,7 @@ from adaptag.rendering.tables import Shown, facts_table
 from adaptag.settings import AUTO, split_options, with_options
 from adaptag.storage.stored import Stored
 from adaptag.training.job import TrainingJob
+from adaptag.training.saving import Saving
 from adaptag.training.settings import TrainingSettings, parameter_names
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from adaptag.corpus.attributes import AttributeCorpus
-    from adaptag.storage.files import Source
+    from adaptag.storage.files import PathLike, Source
     from adaptag.training.callbacks import Callback
 
 __all__ = ["DocumentClassifier", "classification_job"]
@@ -139,6 +141,9 @@ class DocumentClassifier(Shown, Stored):
         labels: Iterable[str] | None = None,
         *,
         dev: Any = None,
+        resume: PathLike | None = None,
+        checkpoint: PathLike | None = None,
+        every: int | str | None = None,
         callbacks: Sequence[Callback] = (),
         **options: Any,
     ) -> DocumentClassifier:
@@ -149,6 +154,9 @@ class DocumentClassifier(Shown, Stored):
             labels: The class of each text, where ``data`` is a list of texts.
             dev: Development data, a file or documents that were read: scored after every pass, the
                 best pass is kept, and training stops after ``patience`` passes without improvement.
+            resume: A checkpoint to continue from, as for ``adaptag.train``.
+            checkpoint: A file for the state of training, as for ``adaptag.train``.
+            every: How often it is saved.
             callbacks: Objects that are notified of the progress and can stop training.
             **options: The settings of documents, of features and of training, and the parameters of
                 the algorithm. See [the settings](guide/settings.md).
@@ -157,6 +165,8 @@ class DocumentClassifier(Shown, Stored):
             options, DocumentFormat, DocumentFeatures, TrainingSettings, also=parameter_names()
         )
         settings = TrainingSettings.from_options(training, parameters)
+        saving = Saving.of(checkpoint, every, resume)
+        settings = saving.continued(settings, training)
         document_format = DocumentFormat(**form).check()
         if isinstance(data, Documents) and form:
             raise ParameterError(f"documents that were read have their {', '.join(form)} already")
@@ -166,6 +176,7 @@ class DocumentClassifier(Shown, Stored):
             held_out = corpus_of(dev, task=CLASSIFICATION, format=documents.format)
         job = classification_job(documents, DocumentFeatures(**features), settings, dev=held_out)
         job.callbacks = callbacks
+        saving.attach(job)
         return cls.of(job.run())
 
     def compact(
@@ -220,7 +231,7 @@ class DocumentClassifier(Shown, Stored):
 
     def predict(self, corpus: AttributeCorpus, threads: int | None = None) -> NDArray[np.int32]:
         """The best class of each document, by number, ``[N]``, on all cores or some threads."""
-        return self.model.tag_corpus(self.scaling(corpus), threads=threads)
+        return self.model.tag_corpus(self.scaling(corpus), DecodingOptions(threads=threads))
 
     def predict_texts(self, texts: Iterable[str]) -> list[str]:
         """The best class of each text."""
@@ -246,7 +257,7 @@ class DocumentClassifier(Shown, Stored):
         self, corpus: AttributeCorpus, threads: int | None = None
     ) -> NDArray[np.float32]:
         """The probability of each class for each document, ``[N, Y]``."""
-        return self.model.marginals_corpus(self.scaling(corpus), threads=threads)
+        return self.model.marginals_corpus(self.scaling(corpus), DecodingOptions(threads=threads))
 
     def calibration(
         self, data: Any, labels: Iterable[str] | None = None, *, bins: int = BINS

@@ -14,7 +14,7 @@ def algorithms(
         str | None, argument(help="Show the parameters of this one.", show_default=False)
     ] = None,
 ) -> None:
-    """List the training algorithms: what each optimises, its parameters, when to use it."""
+    """List the training algorithms: what each optimises, and when to use it."""
     from rich.console import Console
     from rich.table import Table
 
@@ -31,9 +31,8 @@ def algorithms(
             table.add_row(p.name, p.shown_default, p.bounds, p.help)
     else:
         table.caption = "adaptag algorithms NAME shows the parameters of one."
-        for heading in ("algorithm", "optimises", "parameters", "when to use it"):
+        for heading in ("algorithm", "optimises", "when to use it"):
             table.add_column(heading, no_wrap=heading == "algorithm")
         for declaration in algorithms().values():
-            parameters = "\n".join(f"{p.name} {p.shown_default}" for p in declaration.parameters)
-            table.add_row(declaration.name, declaration.objective, parameters, declaration.advice)
+            table.add_row(declaration.name, declaration.objective, declaration.advice)
     Console().print(table)

@@ -47,14 +47,14 @@ class Declared:
     show_default: bool | str = True
     panel: str | None = None
 
-    def for_typer(self) -> Any:
-        """The declaration as typer's."""
+    def for_typer(self, kind: Any) -> Any:
+        """The declaration as typer's, of a parameter of this type; flags show no value."""
         import typer
 
         return (typer.Argument if self.positional else typer.Option)(
             *self.names,
             help=self.help,
-            metavar=self.metavar,
+            metavar="" if bool in _alternatives(kind) else self.metavar,
             min=self.min,
             max=self.max,
             show_default=self.show_default,
@@ -79,7 +79,7 @@ def for_typer(command: Callable[..., None]) -> Callable[..., None]:
     """Give a command the declarations of typer in place of ours."""
     signature = inspect.signature(command, eval_str=True)
     parameters = [
-        parameter.replace(annotation=Annotated[kind, declared.for_typer()])
+        parameter.replace(annotation=Annotated[kind, declared.for_typer(kind)])
         for parameter, kind, declared in _declarations(signature)
     ]
 

@@ -14,12 +14,15 @@ from adaptag.cli.cluster import BlockSizeOption, FolderOption, OnCluster, SkipBa
 from adaptag.cli.options import (
     CalibrationOption,
     ChartOption,
+    CheckpointOption,
     ClusterOption,
     DevOption,
+    EveryOption,
     JsonOption,
     LogOption,
     ModelOption,
     NewModelOption,
+    ResumeOption,
     ThreadsOption,
 )
 from adaptag.cli.output import output_stream, say
@@ -54,17 +57,20 @@ def train(
     data: LabelledArgument,
     model: NewModelOption,
     dev: DevOption = None,
+    checkpoint: CheckpointOption = None,
+    every: EveryOption = None,
+    resume: ResumeOption = None,
     log: LogOption = None,
     **options: Any,
 ) -> None:
     """Train a classifier on labelled documents, one per line.
 
-    Ctrl-C stops training and saves the model reached so far.
+    Ctrl-C and SIGTERM stop training and save the model reached so far.
     """
     from adaptag.classification.documents import DocumentClassifier
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
-    from adaptag.cli.training import train_and_save
+    from adaptag.cli.training import check_every, train_and_save
     from adaptag.corpus.data import CLASSIFICATION, corpus_of
 
     form, features, training, parameters = split_options(
@@ -72,7 +78,11 @@ def train(
     )
     algorithm_parameters = given_parameters(training.get("algorithm"), parameters)
     DocumentFeatures(**features).check()
-    check_files({"--model": model, "--log": log}, {"TRAIN": data, "--dev": dev})
+    check_every(every, checkpoint)
+    check_files(
+        {"--model": model, "--log": log, "--checkpoint": checkpoint},
+        {"TRAIN": data, "--dev": dev},
+    )
     begin = time.perf_counter()
     with working(f"reading {data}"):
         documents = corpus_of(data, task=CLASSIFICATION, format=DocumentFormat(**form).check())
@@ -92,6 +102,9 @@ def train(
         lambda callbacks: DocumentClassifier.train(
             documents,
             dev=held_out,
+            resume=resume,
+            checkpoint=checkpoint,
+            every=every,
             callbacks=callbacks,
             **features,
             **training,

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.experiment import make_task, with_task
-from adaptag.cli.options import ClusterOption
-from adaptag.cli.output import INTERRUPTED, check_files, say
+from adaptag.cli.options import CHECKPOINTS, ClusterOption, EveryOption, RestartOption
+from adaptag.cli.output import check_files, end_interrupted, say
 from adaptag.cli.settings import number_or_name
 from adaptag.errors import FileError, ParameterError
 from adaptag.experiments.declarations import CLASSIFICATION, SEGMENTATION, TAGGING, TaskDeclaration
@@ -76,17 +76,30 @@ def compare_command(task: TaskDeclaration) -> Callable[..., None]:
             ),
         ] = None,
         cluster: ClusterOption = None,
+        checkpoint: Annotated[
+            Path | None,
+            option(
+                help="File for finished runs, with a folder beside it for the state of the one "
+                "that is going on: the same command continues from there.",
+                panel=CHECKPOINTS,
+            ),
+        ] = None,
+        every: EveryOption = None,
+        restart: RestartOption = False,
         **options: Any,
     ) -> None:
         """Compare algorithms on the same features and sentence order, scored after each pass.
 
-        Writes a report with charts, tables and significance tests. After Ctrl-C the report contains
-        the algorithms that were finished.
+        Writes a report with charts, tables and significance tests. After Ctrl-C or SIGTERM the
+        report contains the algorithms that were finished.
         """
+        from adaptag.cli.training import check_every
         from adaptag.experiments.charts import require_matplotlib
 
+        check_every(every, checkpoint)
         _prepare(
             output,
+            checkpoint,
             {
                 "TRAIN": train,
                 "TEST": test,
@@ -106,6 +119,9 @@ def compare_command(task: TaskDeclaration) -> Callable[..., None]:
             seeds=range(1, seeds + 1),
             parameters=_settings(files or [], settings or []),
             cluster=cluster,
+            checkpoint=checkpoint,
+            every=every,
+            restart=restart,
         )
 
     return compare
@@ -147,8 +163,7 @@ def _run(
         finished = ", ".join(entry.name for entry in result.entries)
         where = f"the report of {finished} is in {output}" if finished else "no report was written"
         left = f"; unfinished and left out: {', '.join(result.unfinished)}"
-        say(f"interrupted: {where}{left if result.unfinished else ''}")
-        raise SystemExit(INTERRUPTED)
+        end_interrupted(f": {where}{left if result.unfinished else ''}")
 
 
 def _settings(files: list[Path], settings: list[str]) -> dict[str, dict[str, float | str]]:
@@ -197,7 +212,7 @@ def _is_value(value: object) -> bool:
     return isinstance(value, (int, float, str)) and not isinstance(value, bool)
 
 
-def _prepare(folder: Path, inputs: dict[str, Path | str | None]) -> None:
+def _prepare(folder: Path, checkpoint: Path | None, inputs: dict[str, Path | str | None]) -> None:
     """Make the folder, and check now rather than after long work that it can be written to."""
     from adaptag.storage.files import shown
 
@@ -205,7 +220,8 @@ def _prepare(folder: Path, inputs: dict[str, Path | str | None]) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise FileError(f"{shown(folder)}: cannot create the folder: {error.strerror}") from None
-    check_files({f"--output ({name})": folder / name for name in FILES}, inputs)
+    outputs: dict[str, Path | str | None] = {f"--output ({name})": folder / name for name in FILES}
+    check_files({**outputs, "--checkpoint": checkpoint}, inputs)
 
 
 def _write(result: "Comparison", folder: Path, command: str) -> None:

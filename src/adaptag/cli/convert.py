@@ -12,17 +12,21 @@ __all__ = ["convert"]
 
 def convert(
     model: Annotated[
-        Path, argument(metavar="MODEL", help="The model: of adaptag, CRFsuite or CRF++.")
+        Path, argument(metavar="MODEL", help="The model: of adaptag, CRFsuite, CRF++ or Wapiti.")
     ],
     output: Annotated[Path, option("--output", "-o", help="The model file to write.")],
     to: Annotated[
         str,
-        option(metavar="adaptag|crfsuite", help="The program that the written model is for."),
+        option(
+            metavar="adaptag|crfsuite|crf++|wapiti",
+            help="The program that the written model is for.",
+        ),
     ] = "adaptag",
 ) -> None:
     """Convert a tagger between the model files of adaptag and of other programs.
 
-    The first bytes of MODEL say what it is. The written model gives the same labels.
+    The first bytes of MODEL say what it is. The written model gives the same labels. That of CRF++
+    is the text form, which crf_learn -C makes a binary one of.
     """
     from adaptag.cli.output import check_files
     from adaptag.decoding.model import Model

@@ -20,8 +20,19 @@ def demo(
         "demo.adaptag"
     ),
     passes: Annotated[int, option(min=1, help="Maximum number of passes.")] = 10,
+    write: Annotated[
+        Path | None,
+        option(
+            metavar="FOLDER",
+            help="Only write the demo corpus into this folder, as column files to try the other "
+            "commands on: train.txt, dev.txt and test.txt.",
+        ),
+    ] = None,
 ) -> None:
     """Train on recipe ingredient lines, score the model, tag unseen lines, save it."""
+    if write is not None:
+        _write_corpus(write)
+        return
     from rich.console import Console
 
     from adaptag import api
@@ -49,6 +60,25 @@ def demo(
     show_texts([_tagged(trained, tokenize(line)) for line in UNSEEN_LINES], trained.scheme.types)
     trained.save(model)
     console.print(f"\nSaved to [bold]{model}[/]. Next: [bold]adaptag inspect {model}[/]")
+
+
+def _write_corpus(folder: Path) -> None:
+    """Write the three parts of the demo corpus as column files."""
+    from adaptag.corpus.ingredients import column_text, ingredients
+    from adaptag.errors import FileError
+    from adaptag.storage.files import replace_file, shown
+
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{shown(folder)}: cannot write: {error.strerror or error}") from None
+    splits = ingredients()
+    for name in ("train", "dev", "test"):
+        sentences = getattr(splits, name)
+        with replace_file(folder / f"{name}.txt") as file:
+            file.write(column_text(sentences).encode())
+        print(f"{folder / f'{name}.txt'}: {len(sentences):,} lines of recipe ingredients")
+    print(f"Next: adaptag train {folder / 'train.txt'} --dev {folder / 'dev.txt'}")
 
 
 def _tagged(model: Model, tokens: list[str]) -> TaggedText:

@@ -10,6 +10,7 @@ from adaptag.cli.options import (
     CalibrationOption,
     ChartOption,
     CommentOption,
+    ConstraintsOption,
     DocstartOption,
     FormatOption,
     JsonOption,
@@ -18,6 +19,7 @@ from adaptag.cli.options import (
     SeparatorOption,
     TokenizerOption,
     file_format,
+    read_constraints,
 )
 from adaptag.cli.output import say
 from adaptag.cli.scores import check_calibration, show_scores
@@ -57,6 +59,7 @@ def evaluate(
     chart: ChartOption = None,
     metric: MetricOption = "auto",
     legal: LegalOption = None,
+    constraints: ConstraintsOption = None,
     tokenizer: TokenizerOption = None,
     format: FormatOption = "auto",  # noqa: A002
     separator: SeparatorOption = "auto",
@@ -74,7 +77,8 @@ def evaluate(
     """
     if (as_json or calibration) and conlleval:
         raise ParameterError("--conlleval cannot be combined with --json or --calibration")
-    _check(model, predicted, {"--legal": legal, "--tokenizer": tokenizer})
+    for_models = {"--legal": legal, "--constraints": constraints, "--tokenizer": tokenizer}
+    _check(model, predicted, for_models)
     check_calibration(calibration, chart, {"FILE": data, "--model": model})
     from adaptag import api
     from adaptag.corpus.data import format_of
@@ -85,7 +89,8 @@ def evaluate(
     measured = None
     if model is not None:
         corpus = _Labelled(data, file, tokenizer)
-        result, measured = _predicted(model, corpus, metric, legal, calibration)
+        how = {"legal": legal, "constraints": read_constraints(constraints)}
+        result, measured = _predicted(model, corpus, metric, how, calibration)
     elif predicted is not None:
         result = api.evaluate_file(data, file, metric=metric, predicted=predicted)
     elif (file if isinstance(file, str) else format_of(data)) not in (None, "columns"):
@@ -103,7 +108,7 @@ def evaluate(
         show_scores(result, [table], measured, as_json=as_json, chart=chart)
 
 
-def _check(model: Path | None, predicted: Path | None, for_models: dict[str, str | None]) -> None:
+def _check(model: Path | None, predicted: Path | None, for_models: dict[str, Any]) -> None:
     """Refuse options that do not belong together."""
     if model is not None and predicted is not None:
         raise ParameterError("give either PREDICTED or --model")
@@ -121,7 +126,7 @@ class _Labelled(NamedTuple):
 
 
 def _predicted(
-    path: Path, data: _Labelled, metric: str, legal: str | None, calibration: bool
+    path: Path, data: _Labelled, metric: str, how: dict[str, Any], calibration: bool
 ) -> tuple[Evaluation, Calibration | None]:
     """Score what a model predicts, and on request its probabilities."""
     from adaptag.decoding.model import Model
@@ -130,5 +135,5 @@ def _predicted(
     model = Model.load(path)
     tokenizer = load_tokenizer(data.tokenizer)
     dataset = model.encode(data.path, format=data.format, tokenizer=tokenizer)
-    result = model.evaluate(dataset, legal=legal, metric=None if metric == "auto" else metric)
-    return result, model.calibration(dataset, legal=legal) if calibration else None
+    result = model.evaluate(dataset, metric=None if metric == "auto" else metric, **how)
+    return result, model.calibration(dataset, **how) if calibration else None

@@ -17,13 +17,15 @@ from adaptag.cli.options import (
     SeparatorOption,
     file_format,
 )
-from adaptag.cli.output import INTERRUPTED, say
+from adaptag.cli.output import end_interrupted, say
 from adaptag.cli.settings import with_settings
 from adaptag.errors import ParameterError
 from adaptag.streams.settings import StreamSettings
 
 if TYPE_CHECKING:
-    from adaptag.corpus.columns import ColumnFormat
+    from collections.abc import Iterator
+
+    from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
     from adaptag.streams.trainer import StreamTrainer
 
 __all__ = ["learn", "learn_from"]
@@ -54,7 +56,7 @@ def learn(
 
     Each sentence is tagged before it is learned: the score is that of data the model has not seen.
     New labels and features are added. The model is saved periodically and atomically, so that it
-    can be used all the time. Ctrl-C saves it a last time.
+    can be used all the time. Ctrl-C and SIGTERM save it a last time.
     """
     from adaptag.cli.output import check_files
     from adaptag.decoding.model import Model
@@ -93,22 +95,20 @@ def learn_from(
     with streaming(log) as show:
         try:
             for part in parts:
-                trainer.learn(part)
-                done = trainer.progress.sentences
-                if done - saved >= every:
+                for piece in _pieces(part, trainer, every):
                     with Interrupts() as interrupts:
-                        trainer.model().save(model)
-                        saved = done
-                        show(trainer.progress, saved=True)
+                        trainer.learn(piece)
+                        done = trainer.progress.sentences
+                        if done % every == 0:
+                            trainer.model().save(model)
+                            saved = done
+                        show(trainer.progress, saved=saved == done)
                         interrupts.check()
-                else:
-                    show(trainer.progress, saved=False)
         except KeyboardInterrupt:
             interrupted = True
         progress = trainer.progress
         if not progress.sentences and interrupted:
-            say("interrupted before anything was learned: no model was saved")
-            raise SystemExit(INTERRUPTED)
+            end_interrupted(" before anything was learned: no model was saved")
         if progress.sentences > saved or not saved:
             with Interrupts():
                 trainer.model().save(model)
@@ -120,5 +120,16 @@ def learn_from(
         f"{time.perf_counter() - begin:.2f} s"
     )
     if interrupted:
-        say(f"interrupted: what was learned so far is saved in {model}")
-        raise SystemExit(INTERRUPTED)
+        end_interrupted(f": what was learned so far is saved in {model}")
+
+
+def _pieces(part: ColumnCorpus, trainer: StreamTrainer, every: int) -> Iterator[ColumnCorpus]:
+    """Cut a part of a stream where the number of sentences becomes a multiple of ``every``."""
+    import numpy as np
+
+    begin = 0
+    while begin < len(part):
+        end = min(len(part), begin + every - trainer.progress.sentences % every)
+        whole = begin == 0 and end == len(part)
+        yield part if whole else part.select(np.arange(begin, end))
+        begin = end

@@ -10,14 +10,18 @@ from adaptag.settings import AUTO
 
 if TYPE_CHECKING:
     from adaptag.corpus.columns import ColumnFormat
+    from adaptag.decoding.constraints import Constraints
 
 __all__ = [
     "CalibrationOption",
     "ChartOption",
+    "CheckpointOption",
     "ClusterOption",
     "CommentOption",
+    "ConstraintsOption",
     "DevOption",
     "DocstartOption",
+    "EveryOption",
     "FormatOption",
     "JsonOption",
     "LegalOption",
@@ -26,15 +30,19 @@ __all__ = [
     "ModelOption",
     "NewModelOption",
     "OutputOption",
+    "RestartOption",
+    "ResumeOption",
     "SaveEveryOption",
     "SeparatorOption",
     "ThreadsOption",
     "TokenizerOption",
     "file_format",
+    "read_constraints",
 ]
 
 SAVE_EVERY = 10_000
 PANEL = "Format of the files"
+CHECKPOINTS = "Checkpoints"
 
 ModelOption = Annotated[Path, option("--model", "-m", help="The model file.")]
 NewModelOption = Annotated[Path, option("--model", "-m", help="The model file to write.")]
@@ -53,9 +61,47 @@ ChartOption = Annotated[
     Path | None,
     option("--chart", help="With --calibration: write a reliability chart, an SVG file."),
 ]
+ConstraintsOption = Annotated[
+    Path | None,
+    option(
+        "--constraints", help="JSON file of constraints that the labels of each sentence satisfy."
+    ),
+]
 SaveEveryOption = Annotated[
     int,
-    option("--every", min=1, help="With a stream: save the model after this many sentences."),
+    option("--every", min=1, help="Save the model each time this many sentences are learned."),
+]
+CheckpointOption = Annotated[
+    Path | None,
+    option(
+        help="Save the state of training here while it goes on, and at its end, for --resume.",
+        panel=CHECKPOINTS,
+    ),
+]
+EveryOption = Annotated[
+    str | None,
+    option(
+        metavar="N|TIME",
+        help="How often: a number of passes, or a time such as 30s, 5m or 2h.",
+        show_default="1m",
+        panel=CHECKPOINTS,
+    ),
+]
+RestartOption = Annotated[
+    bool,
+    option(
+        "--restart",
+        help="Start over and discard the content of the checkpoint.",
+        panel=CHECKPOINTS,
+    ),
+]
+ResumeOption = Annotated[
+    Path | None,
+    option(
+        help="Continue from this checkpoint, on the same data. With --checkpoint of the same file "
+        "it need not exist yet: the same command can be repeated until training is finished.",
+        panel=CHECKPOINTS,
+    ),
 ]
 FollowOption = Annotated[
     bool,
@@ -133,3 +179,12 @@ def file_format(name: str, separator: str, comment: str, skip_docstart: bool) ->
     if name == AUTO or (name == "columns" and columns != ColumnFormat()):
         return columns
     return name
+
+
+def read_constraints(path: Path | None) -> Constraints | None:
+    """The constraints of a file; None where none is given."""
+    if path is None:
+        return None
+    from adaptag.decoding.constraints import Constraints
+
+    return Constraints.read(path)

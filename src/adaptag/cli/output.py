@@ -11,22 +11,31 @@ import io
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 __all__ = [
-    "INTERRUPTED",
+    "BAD_INPUT",
+    "DIVERGED",
     "check_files",
+    "end_interrupted",
     "interruptible",
     "output_stream",
     "say",
 ]
-
-INTERRUPTED = 130  # the exit code of a program that Ctrl-C ended
+BAD_INPUT, DIVERGED = 2, 3  # exit codes
 
 
 def say(text: str) -> None:
     """Write a message to standard error."""
     sys.stderr.write(text + "\n")
+
+
+def end_interrupted(text: str) -> NoReturn:
+    """End a command that Ctrl-C or SIGTERM has interrupted, with a message."""
+    from adaptag.training.interrupts import exit_code
+
+    say(f"interrupted{text}")
+    raise SystemExit(exit_code())
 
 
 @contextlib.contextmanager
@@ -51,15 +60,14 @@ def output_stream(path: Path | str | None) -> Iterator[IO[bytes]]:
 
 
 def interruptible(command: Callable[..., None]) -> Callable[..., None]:
-    """Let Ctrl-C end a command with a message and the exit code 130."""
+    """Let Ctrl-C end a command with a message and the exit code 130, and SIGTERM with 143."""
 
     @functools.wraps(command)
     def wrapped(*args: Any, **kwargs: Any) -> None:
         try:
             command(*args, **kwargs)
         except KeyboardInterrupt:
-            say("interrupted: files that were not finished are unchanged")
-            raise SystemExit(INTERRUPTED) from None
+            end_interrupted(": files that were not finished are unchanged")
 
     return wrapped
 

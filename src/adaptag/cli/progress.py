@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from adaptag.cli.output import say
@@ -95,7 +95,7 @@ class JsonLog(Callback):
     """JSON lines in a file: start, one per pass, end."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
+        self.path, self.failed = path, False
 
     def __enter__(self) -> Self:
         from adaptag.errors import FileError
@@ -107,7 +107,8 @@ class JsonLog(Callback):
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.file.close()
+        with suppress(OSError):
+            self.file.close()
 
     def on_note(self, text: str) -> None:
         """Log the note."""
@@ -123,9 +124,15 @@ class JsonLog(Callback):
         return False
 
     def write(self, event: str, content: dict[str, Any]) -> None:
-        """Log one event."""
-        self.file.write(json.dumps({"event": event, **content}) + "\n")
-        self.file.flush()
+        """Log one event; a log that cannot be written ends, and the work goes on."""
+        if self.failed:
+            return
+        try:
+            self.file.write(json.dumps({"event": event, **content}) + "\n")
+            self.file.flush()
+        except OSError as error:
+            self.failed = True
+            say(f"note: {self.path}: cannot write: {error.strerror}; the log ends here")
 
 
 def working(text: str) -> AbstractContextManager[object]:

@@ -14,12 +14,15 @@ from adaptag.cli.cluster import BlockSizeOption, FolderOption, OnCluster, SkipBa
 from adaptag.cli.options import (
     CalibrationOption,
     ChartOption,
+    CheckpointOption,
     ClusterOption,
     DevOption,
+    EveryOption,
     JsonOption,
     LogOption,
     ModelOption,
     NewModelOption,
+    ResumeOption,
     ThreadsOption,
 )
 from adaptag.cli.output import output_stream, say
@@ -62,16 +65,19 @@ def train(
     ],
     model: NewModelOption,
     dev: DevOption = None,
+    checkpoint: CheckpointOption = None,
+    every: EveryOption = None,
+    resume: ResumeOption = None,
     log: LogOption = None,
     **options: Any,
 ) -> None:
     """Train a segmenter on text with spaces between the words.
 
-    Ctrl-C stops training and saves the model reached so far.
+    Ctrl-C and SIGTERM stop training and save the model reached so far.
     """
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
-    from adaptag.cli.training import train_and_save
+    from adaptag.cli.training import check_every, train_and_save
     from adaptag.corpus.data import SEGMENTATION, corpus_of
     from adaptag.segmentation.segmenter import Segmenter
 
@@ -81,7 +87,11 @@ def train(
     for group, group_options in zip((SegmenterSettings, CharacterFeatures), groups, strict=False):
         group(**group_options).check()
     parameters = given_parameters(options.get("algorithm"), parameters)
-    check_files({"--model": model, "--log": log}, {"TRAIN": data, "--dev": dev})
+    check_every(every, checkpoint)
+    check_files(
+        {"--model": model, "--log": log, "--checkpoint": checkpoint},
+        {"TRAIN": data, "--dev": dev},
+    )
     begin = time.perf_counter()
     with working(f"reading {data}"):
         corpus = corpus_of(data, task=SEGMENTATION)
@@ -92,7 +102,13 @@ def train(
     )
     train_and_save(
         lambda callbacks: Segmenter.train(
-            corpus, dev=dev_corpus, callbacks=callbacks, **{**options, **parameters}
+            corpus,
+            dev=dev_corpus,
+            resume=resume,
+            checkpoint=checkpoint,
+            every=every,
+            callbacks=callbacks,
+            **{**options, **parameters},
         ),
         model,
         log=log,

@@ -79,8 +79,6 @@ def _tagged_corpus(model: Model, corpus: ColumnCorpus, options: TagOptions) -> I
     from adaptag.corpus.tagged_texts import first_column, token_text
     from adaptag.decoding.texts import found_spans
 
-    spans = found_spans(
-        model, corpus, options.legal, options.constraints, probabilities=True, threads=None
-    )
+    spans = found_spans(model, corpus, options.decoding(None), probabilities=True)
     for (a, b), found in zip(pairwise(corpus.sentences.tolist()), spans, strict=True):
         yield token_text(first_column(corpus, a, b), found)

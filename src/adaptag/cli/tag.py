@@ -16,12 +16,14 @@ from adaptag.cli.cluster import (
 from adaptag.cli.options import (
     ClusterOption,
     CommentOption,
+    ConstraintsOption,
     DocstartOption,
     LegalOption,
     ModelOption,
     SeparatorOption,
     ThreadsOption,
     TokenizerOption,
+    read_constraints,
 )
 from adaptag.cli.output import output_stream
 from adaptag.errors import ParameterError
@@ -69,15 +71,19 @@ def tag(
             show_default=False,
         ),
     ] = 1,
+    output_format: Annotated[
+        str,
+        option(
+            metavar="columns|crf++|crf++-v1|crf++-v2|wapiti|wapiti-scores",
+            help="Print as crf_test (-v1, -v2) or wapiti label (-p -s) does, for column files.",
+        ),
+    ] = "columns",
     show: Annotated[
         bool,
         option("--show", help="Print sentences with coloured spans and their probabilities."),
     ] = False,
     legal: LegalOption = None,
-    constraints: Annotated[
-        Path | None,
-        option(help="JSON file of constraints that the labels of each sentence satisfy."),
-    ] = None,
+    constraints: ConstraintsOption = None,
     threads: ThreadsOption = None,
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
@@ -99,13 +105,11 @@ def tag(
     from adaptag.cli.progress import byte_bar
     from adaptag.corpus.columns import ColumnFormat, column_parts, no_sentence
     from adaptag.corpus.data import format_of
-    from adaptag.decoding.constraints import Constraints
     from adaptag.decoding.model import Model
-    from adaptag.decoding.tagged import TagOptions
+    from adaptag.decoding.tagged import COLUMNS, TagOptions
     from adaptag.parallel import part_size, write_ordered
 
-    declared = None if constraints is None else Constraints.read(constraints)
-    options = TagOptions(marginals, nbest, legal, declared)
+    options = TagOptions(marginals, nbest, legal, read_constraints(constraints), output_format)
     file_format = ColumnFormat(separator, comment, skip_docstart)
     on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
     if text and json_lines:
@@ -121,6 +125,8 @@ def tag(
         return
     path = on_cluster.one_input(data, "INPUT")
     from_json = json_lines or (not text and format_of(path) == "jsonl")
+    if output_format != COLUMNS and (text or from_json or show):
+        raise ParameterError("--output-format is for column files that are written")
     if tokenizer is not None and not (text or from_json):
         raise ParameterError("--tokenizer needs --text or JSON lines")
     if show and not (text or from_json):

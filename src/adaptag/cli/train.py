@@ -9,7 +9,9 @@ from typing import Annotated, Any
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.cluster import SkipBadOption
 from adaptag.cli.options import (
+    CHECKPOINTS,
     SAVE_EVERY,
+    CheckpointOption,
     ClusterOption,
     CommentOption,
     DevOption,
@@ -18,7 +20,7 @@ from adaptag.cli.options import (
     FormatOption,
     LogOption,
     NewModelOption,
-    SaveEveryOption,
+    ResumeOption,
     SeparatorOption,
     file_format,
 )
@@ -59,19 +61,23 @@ def train(
             "--stream", help="Learn in one pass over a stream of any length; see adaptag learn."
         ),
     ] = False,
-    every: SaveEveryOption = SAVE_EVERY,
     follow: FollowOption = False,
     start: Annotated[
         Path | None,
         option("--from", help="Start from this model; new features and labels are added."),
     ] = None,
-    resume: Annotated[
-        Path | None,
-        option(help="Continue from this checkpoint, on the same data, for --passes more."),
+    checkpoint: CheckpointOption = None,
+    every: Annotated[
+        str | None,
+        option(
+            metavar="N|TIME",
+            help="How often: a number of passes, or a time such as 30s, 5m or 2h. With a stream: "
+            "save the model each time this many sentences are learned.",
+            show_default=f"1m; with a stream {SAVE_EVERY}",
+            panel=CHECKPOINTS,
+        ),
     ] = None,
-    checkpoint: Annotated[
-        Path | None, option(help="Keep the state of training here, for --resume.")
-    ] = None,
+    resume: ResumeOption = None,
     workers: Annotated[
         int | None,
         option(
@@ -100,7 +106,7 @@ def train(
     """Train a model on a column file: one token per line, the label in the last column.
 
     Standard input is read to its end before training starts; with --stream it is learned as it
-    comes in. Ctrl-C stops training and saves the model reached so far.
+    comes in. Ctrl-C and SIGTERM stop training and save the model reached so far.
     """
     from adaptag import api
     from adaptag.cli.output import check_files
@@ -118,13 +124,14 @@ def train(
         stream,
         {**features, **training},
         {"dev": dev, "from": start, "resume": resume, "checkpoint": checkpoint},
-        {**streaming, "follow": follow or None, "every": every if every != SAVE_EVERY else None},
+        {**streaming, "follow": follow or None},
     )
     if "tokenizer" in features:
         from adaptag.loading import load_tokenizer
 
         features["tokenizer"] = load_tokenizer(features["tokenizer"])
     template = features.get("template")
+    _check_every(every, stream, checkpoint)
     check_files(
         {"--model": model, "--log": log, "--checkpoint": checkpoint},
         {"TRAIN": data, "--dev": dev, "--template": template},
@@ -148,6 +155,7 @@ def train(
                 dev=dev,
                 resume=resume,
                 checkpoint=checkpoint,
+                every=every,
                 format=ColumnFormat(separator, comment, skip_docstart),
                 skip_bad=skip_bad,
                 callbacks=callbacks,
@@ -160,6 +168,7 @@ def train(
             begin=time.perf_counter(),
             provenance=lambda trained: trained.provenance,
             summary=lambda trained: f"{trained.index.n_predicates:,} features, ",
+            checkpoint=checkpoint,
         )
         return
     if stream:
@@ -175,7 +184,8 @@ def train(
             parameters=algorithm_parameters,
             **streaming,
         )
-        learn_from(data, model, trainer, format=file, every=every, follow=follow, log=log)
+        number = SAVE_EVERY if every is None else int(every)
+        learn_from(data, model, trainer, format=file, every=number, follow=follow, log=log)
         return
     origin = None if start is None else Model.load(start)
     begin = time.perf_counter()
@@ -198,6 +208,7 @@ def train(
             start=origin,
             resume=resume,
             checkpoint=checkpoint,
+            every=every,
             format=file,
             callbacks=callbacks,
             tokenizer=features.get("tokenizer"),
@@ -209,7 +220,19 @@ def train(
         begin=begin,
         provenance=lambda trained: trained.provenance,
         summary=lambda _: "",
+        checkpoint=checkpoint,
     )
+
+
+def _check_every(every: str | None, stream: bool, checkpoint: Path | None) -> None:
+    """Refuse a value of ``--every`` before anything is read."""
+    if stream:
+        if every is not None and (not every.isdecimal() or int(every) < 1):
+            raise ParameterError(f"--every {every}; allowed with --stream: a number of sentences")
+    else:
+        from adaptag.cli.training import check_every
+
+        check_every(every, checkpoint)
 
 
 def _check_cluster(

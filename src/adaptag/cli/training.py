@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from adaptag.cli.output import INTERRUPTED, say
+from adaptag.cli.output import DIVERGED, end_interrupted, say
+from adaptag.errors import AdaptagWarning, FileError, ParameterError
 
 if TYPE_CHECKING:
     from adaptag.training.callbacks import Callback
 
-__all__ = ["train_and_save"]
+__all__ = ["check_every", "train_and_save"]
 
 
 class Saved(Protocol):
@@ -33,11 +35,13 @@ def train_and_save(
     begin: float,
     provenance: Callable[[S], Mapping[str, Any]],
     summary: Callable[[S], str],
+    checkpoint: Path | None = None,
 ) -> None:
     """Train, save the model and say what came out.
 
     An interrupt keeps the model of the passes that were made. Before the first pass is finished it
-    leaves the model file as it is.
+    leaves the model file as it is. Training that diverges keeps the last model that is finite, and
+    ends with exit code 3.
 
     Args:
         train: A function that trains and notifies the callbacks of its progress.
@@ -46,26 +50,54 @@ def train_and_save(
         begin: The time when the command began.
         provenance: A function that returns the record of the trained model.
         summary: A function that describes the model in a few words.
+        checkpoint: The file that the state of training is saved in, if there is one.
     """
     from adaptag.cli.progress import log_end, show_outcome, training_callbacks
+    from adaptag.training import result
     from adaptag.training.interrupts import Interrupts
 
-    with Interrupts() as interrupts:
+    with Interrupts() as interrupts, warnings.catch_warnings():
+        warnings.simplefilter("always", AdaptagWarning)
         try:
             with training_callbacks(log) as callbacks:
                 trained = train(callbacks)
-                trained.save(model)
+                try:
+                    trained.save(model)
+                except FileError as error:
+                    raise _with_checkpoint(error, checkpoint) from None
                 seconds = time.perf_counter() - begin
                 record = provenance(trained)
                 log_end(callbacks, {"seconds": seconds, **record, "model": str(model)})
         except KeyboardInterrupt:
             outcome = f"{model} is unchanged" if model.exists() else "no model was saved"
-            say(f"interrupted before the first pass was finished: {outcome}")
-            raise SystemExit(INTERRUPTED) from None
+            if checkpoint is not None and checkpoint.exists():
+                outcome += f"; --resume {checkpoint} continues"
+            end_interrupted(f" before the first pass was finished: {outcome}")
         show_outcome(record)
         size = model.stat().st_size / 1e6
         say(f"{model}: {summary(trained)}{size:.1f} MB, {seconds:.2f} s in all")
         if interrupts.requested or record["stopped"] == "interrupt":
             passes = len(record["passes"])
-            say(f"interrupted: the model after {passes} finished passes is saved in {model}")
-            raise SystemExit(INTERRUPTED)
+            end_interrupted(f": the model after {passes} finished passes is saved in {model}")
+        if record["stopped"] == result.DIVERGED:
+            say(f"{model} is the model of pass {record['best_pass']}, where all weights are finite")
+            raise SystemExit(DIVERGED)
+
+
+def check_every(every: str | None, checkpoint: Path | None) -> None:
+    """Refuse a value of ``--every`` before anything is read."""
+    from adaptag.training.saving import Every
+
+    if every is not None and checkpoint is None:
+        raise ParameterError("--every needs --checkpoint, or --stream")
+    Every.of(every)
+
+
+def _with_checkpoint(error: FileError, checkpoint: Path | None) -> FileError:
+    """Say that the training is not lost where its model cannot be written."""
+    if checkpoint is None or not checkpoint.exists():
+        return error
+    return FileError(
+        f"{error}; the training is saved in {checkpoint}: with --resume {checkpoint} and room for "
+        "the model, the same command writes it"
+    )

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.experiment import make_task, with_task
-from adaptag.cli.options import ClusterOption
-from adaptag.cli.output import INTERRUPTED, check_files, output_stream, say
+from adaptag.cli.options import CHECKPOINTS, ClusterOption, EveryOption, RestartOption
+from adaptag.cli.output import check_files, end_interrupted, output_stream, say
 from adaptag.cli.settings import given_values, with_values
 from adaptag.experiments.declarations import CLASSIFICATION, SEGMENTATION, TAGGING, TaskDeclaration
 from adaptag.experiments.space import on_request
@@ -89,32 +89,31 @@ def tune_command(task: TaskDeclaration) -> Callable[..., None]:
             Path | None,
             option(help="Draw the scores after each pass as SVG.", panel=OUTPUT),
         ] = None,
-        state: Annotated[
+        checkpoint: Annotated[
             Path | None,
             option(
-                help="File of finished jobs: the same command continues from there.",
+                help="File of finished jobs, with a folder beside it for the state of those that "
+                "are running: the same command continues from there.",
                 show_default="OUTPUT.state or TRAIN.tune.state",
-                panel=OUTPUT,
+                panel=CHECKPOINTS,
             ),
         ] = None,
-        restart: Annotated[
-            bool,
-            option("--restart", help="Start over and discard the content of the state file."),
-        ] = False,
+        every: EveryOption = None,
+        restart: RestartOption = False,
         **options: Any,
     ) -> None:
         """Choose rate, regularisation and passes on the training file, by cross-validation.
 
         All combinations of values are trained for a few passes on each fold; the better half
         continues, and so on. The last line on standard output is the command that trains with the
-        best settings. After Ctrl-C, the same command continues the search.
+        best settings. After Ctrl-C, SIGTERM or a crash, the same command continues the search.
         """
         from adaptag.experiments.charts import require_matplotlib
 
-        state_file = state or _state_file(data, output)
+        checkpoint_file = checkpoint or _checkpoint_file(data, output)
         outputs = {"--output": output, "--markdown": markdown, "--chart": chart}
         check_files(
-            {**outputs, "--state": state_file},
+            {**outputs, "--checkpoint": checkpoint_file},
             {"TRAIN": data, "--template": options.get("template")},
         )
         if chart:
@@ -131,18 +130,17 @@ def tune_command(task: TaskDeclaration) -> Callable[..., None]:
             "finalists": None if full else finalists,
             "jobs": jobs,
             "cluster": cluster,
-            "state_file": state_file,
+            "checkpoint": checkpoint_file,
+            "every": every,
             "restart": restart,
             **{str(name): options[name] for name in TRAINING if name in options},
         }
         try:
             _run(data, outputs, arguments)
         except KeyboardInterrupt:
-            say(
-                f"interrupted: finished jobs are in {state_file}; the same command continues from "
-                "there"
+            end_interrupted(
+                f": finished jobs are in {checkpoint_file}; the same command continues from there"
             )
-            raise SystemExit(INTERRUPTED) from None
 
     return tune
 
@@ -168,8 +166,8 @@ def _run(data: Path, outputs: dict[str, Path | None], arguments: dict[str, Any])
     _show(result)
 
 
-def _state_file(data: Path, output: Path | None) -> Path:
-    """The default state file: next to the output, or else in the current folder."""
+def _checkpoint_file(data: Path, output: Path | None) -> Path:
+    """The default file of finished jobs: next to the output, or else in the current folder."""
     if output is not None:
         return output.with_name(output.name + ".state")
     return Path(f"{'stdin' if str(data) == '-' else data.name}.tune.state")

@@ -71,18 +71,29 @@ class AttributeCorpus:
             raise CorpusError(str(error)) from None
 
     @classmethod
-    def from_items(cls, sequences: Iterable[Iterable[Any]]) -> AttributeCorpus:
+    def from_items(
+        cls, sequences: Iterable[Iterable[Any]], *, keep_zeros: bool = False
+    ) -> AttributeCorpus:
         """Make a corpus of Python data without labels: sequences of items, as in python-crfsuite.
 
         An item is a collection of strings, the attributes; or a dictionary from names to values. A
         string as value gives the attribute ``name:string``, a number (or a bool) the attribute
         ``name`` with this value, and an item in turn its attributes with ``name:`` before them.
-        Attributes of value 0 are ignored.
+        Attributes of value 0 are ignored unless they are to be kept.
         """
         try:
-            text, cells, values, positions, sentences = core.pack_items(sequences)
+            return cls._packed(core.pack_items(sequences, keep_zeros))
         except core.InputError as error:
             raise CorpusError(str(error)) from None
+
+    @classmethod
+    def from_packed(cls, items: core.ItemPacker) -> AttributeCorpus:
+        """Make a corpus of the sequences that were added, see ``from_items``."""
+        return cls._packed(items.arrays())
+
+    @classmethod
+    def _packed(cls, arrays: tuple[NDArray[Any], ...]) -> AttributeCorpus:
+        text, cells, values, positions, sentences = arrays
         labels = np.zeros((len(positions) - 1, 1, 2), np.uint32)
         lines = np.empty(0, np.uint32)
         return cls("<data>", text, cells, values, positions, labels, sentences, lines)

@@ -70,6 +70,7 @@ def corpus_of(
     tokens: bool | None = None,
     tokenizer: Any = None,
     threads: int | None = None,
+    keep_zeros: bool = False,
 ) -> Any:
     """Turn data into the corpus of a task.
 
@@ -90,6 +91,7 @@ def corpus_of(
             position decides.
         tokenizer: What cuts labelled texts into tokens, see ``tokenizer_of``.
         threads: The number of threads that read a file; None means one per core.
+        keep_zeros: Whether features of value 0 are kept, which say nothing to most tasks.
 
     Returns:
         A ``ColumnCorpus`` or an ``AttributeCorpus``, a ``SegmentedCorpus``, or ``Documents``.
@@ -117,7 +119,7 @@ def corpus_of(
         from adaptag.corpus.span_files import records_of_data, span_corpus
 
         return span_corpus(records_of_data(items), "<data>", tokenizer)
-    return _sentences(items, labels, labelled, tokens)
+    return _sentences(items, labels, labelled, tokens, keep_zeros)
 
 
 def format_of(source: Source) -> str | None:
@@ -181,7 +183,11 @@ def is_text(item: Any) -> bool:
 
 
 def _sentences(
-    sentences: list[Any], labels: Iterable[Any] | None, labelled: bool, tokens: bool | None
+    sentences: list[Any],
+    labels: Iterable[Any] | None,
+    labelled: bool,
+    tokens: bool | None,
+    keep_zeros: bool,
 ) -> Corpus:
     """Make a corpus of sentences of tokens, or of features."""
     first: Any = None
@@ -199,7 +205,7 @@ def _sentences(
     if tokens is not False:
         corpus: Corpus = ColumnCorpus.from_sentences(sentences)
     else:
-        corpus = AttributeCorpus.from_items(sentences)
+        corpus = AttributeCorpus.from_items(sentences, keep_zeros=keep_zeros)
         if labels is None and labelled:
             raise CorpusError("sentences of features need their labels: a list for each sentence")
     if labelled and corpus.n_tokens == 0:

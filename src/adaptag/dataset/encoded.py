@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -9,7 +10,7 @@ from adaptag._native import core
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.labels import check_names
 from adaptag.corpus.offsets import items_of
-from adaptag.errors import CorpusError, ModelError
+from adaptag.errors import CorpusError, ModelError, ParameterError
 from adaptag.features.index import Encoded, FeatureIndex
 from adaptag.features.settings import FeatureSettings
 from adaptag.storage.files import replace_file
@@ -29,6 +30,7 @@ __all__ = ["INDEX", "Dataset", "Examples", "prefixed"]
 
 KIND = "dataset"
 VERSION = 3
+MOST_WEIGHT = 1e30  # of a sentence
 INDEX = "index."  # before the names of the tensors of an index
 
 
@@ -103,6 +105,12 @@ class Examples:
         """The core's view, checked against a layout."""
         e = self.encoded
         labels = self.labels if labelled else None
+        largest = 0.0 if self.weights is None else float(self.weights.max(initial=0))
+        if MOST_WEIGHT <= largest < math.inf:
+            raise ParameterError(
+                f"the weight of a sentence or sample is {largest:g}; allowed: 0 or more, and less "
+                f"than {MOST_WEIGHT:g}"
+            )
         return core.Dataset(
             layout,
             e.sentences,

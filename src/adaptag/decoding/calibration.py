@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from adaptag.dataset.encoded import Examples
     from adaptag.decoding.model import Model
+    from adaptag.decoding.options import DecodingOptions
 
 __all__ = ["best_temperature", "measure_calibration"]
 
@@ -24,20 +25,21 @@ TINY = np.float32(1e-38)  # a smaller probability counts as this
 
 
 def measure_calibration(
-    model: Model, data: Examples, *, legal: str | None = None, bins: int = BINS
+    model: Model, data: Examples, options: DecodingOptions, *, bins: int = BINS
 ) -> Calibration:
     """Compare the probabilities of predicted labels, chunks and sequences with how often they hold.
 
     Sentences with labels that are not known do not count.
     """
     data = _fully_labelled(data)
-    predicted = model.tag_encoded(data.encoded, legal)
-    marginals = model.marginals_encoded(data.encoded, legal)
+    predicted = model.tag_encoded(data.encoded, options)
+    marginals = model.marginals_encoded(data.encoded, options)
     right = predicted == _numbers(model, data)
     parts = {"tokens": reliability(marginals[np.arange(len(right)), predicted], right, bins)}
     if model.scheme.chunked:
-        parts["segments"] = _segments(model, data, legal, bins)
-    log_p = model.best_log_probabilities(data.encoded, legal)
+        parts["segments"] = _segments(model, data, options, bins)
+    best = model.nbest_encoded(data.encoded, 1, options)
+    log_p = np.concatenate([scores for _, scores in best])
     all_right = np.logical_and.reduceat(right, data.encoded.sentences[:-1])
     parts["sequences"] = reliability(np.exp(log_p), all_right, bins)
     return Calibration(parts, model.temperature)
@@ -82,7 +84,7 @@ def _fully_labelled(data: Examples) -> Examples:
     return data.select(np.unique(np.searchsorted(offsets, tokens, side="right") - 1))
 
 
-def _segments(model: Model, data: Examples, legal: str | None, bins: int) -> Reliability:
+def _segments(model: Model, data: Examples, options: DecodingOptions, bins: int) -> Reliability:
     """The chunks of the best labels: right where the gold labels have the same chunk."""
     scheme = ChunkScheme(data.label_names)
     offsets = data.encoded.sentences
@@ -94,7 +96,7 @@ def _segments(model: Model, data: Examples, legal: str | None, bins: int) -> Rel
     probabilities: list[float] = []
     starts: NDArray[np.int64] = offsets[:-1]
     for start, segments in zip(
-        starts.tolist(), model.segments_encoded(data.encoded, legal), strict=True
+        starts.tolist(), model.segments_encoded(data.encoded, options), strict=True
     ):
         for segment in segments:
             right.append((start + segment.first, start + segment.last + 1, segment.type) in gold)

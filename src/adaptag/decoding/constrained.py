@@ -20,7 +20,8 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.corpus.offsets import items_of
-from adaptag.decoding.constraint_states import LabelRules, TooManyStatesError
+from adaptag.decoding.constraint_automaton import TooManyStatesError
+from adaptag.decoding.constraint_states import LabelRules
 from adaptag.decoding.constraints import Constraints, described_element, elements_of
 from adaptag.errors import CorpusError, ParameterError
 from adaptag.features.index import Encoded
@@ -30,15 +31,15 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.corpus.chunks import ChunkScheme
     from adaptag.corpus.schemes import Expansion
+    from adaptag.decoding.chain_core import ChainCore
 
     Place = Callable[[int], str]
     Mask = NDArray[np.uint8]
     Active = frozenset[int]
     Node = tuple[float, int, NDArray[np.int32], Mask]  # of a search: minus the score comes first
 
-__all__ = ["Chain", "ConstrainedDecoder"]
+__all__ = ["ConstrainedDecoder"]
 
 SEARCH_FROM = 64  # states of a product from which branch and bound is mostly quicker
 FEW_STEPS = 4000  # of branch and bound, before it is tried with a product
@@ -46,25 +47,6 @@ MAX_STEPS = 20_000
 MAX_SEARCHED = 256  # states of that product
 MAX_ENGINES = 100  # that are kept
 NO_RULES: Active = frozenset()
-
-
-@dataclass(frozen=True)
-class Chain:
-    """What is decoded.
-
-    Attributes:
-        parts: The parts of the labels, with the transitions between them.
-        scheme: The labels, and what they mean as chunks.
-        decoder: Makes a decoder of these copies of states.
-        data: Makes the core's view of encoded sentences, with the states of their tokens or None.
-        n_states: The number of states.
-    """
-
-    parts: Expansion
-    scheme: ChunkScheme
-    decoder: Callable[[NDArray[np.int32]], core.Decoder]
-    data: Callable[[Encoded, NDArray[np.int32] | None], core.Dataset]
-    n_states: int
 
 
 @dataclass(frozen=True)
@@ -87,15 +69,28 @@ class ConstrainedDecoder:
     In all methods ``allowed`` are the labels that tokens may have, ``[T, Z]``, or None for any.
     """
 
-    def __init__(self, chain: Chain, constraints: Constraints) -> None:
+    def __init__(self, chain: ChainCore, legal: str | None, constraints: Constraints) -> None:
         """Look up the names of the constraints."""
-        self._given, self._constraints = chain, constraints
+        self._chain, self._legal, self._constraints = chain, legal, constraints
         self.rules = LabelRules(constraints, chain.scheme)
-        outputs = np.append(chain.parts.output_of, len(chain.scheme.labels))
-        legal = chain.parts.legal & self.rules.pairs[np.ix_(outputs, outputs)]
-        self.parts = replace(chain.parts, legal=np.ascontiguousarray(legal.astype(np.uint8)))
+        parts = chain.parts(chain.transitions(legal))
+        outputs = np.append(parts.output_of, len(chain.scheme.labels))
+        allowed = parts.legal & self.rules.pairs[np.ix_(outputs, outputs)]
+        self.parts = replace(parts, legal=np.ascontiguousarray(allowed.astype(np.uint8)))
         self._all = frozenset(range(len(self.rules.rules)))
         self._engines: dict[tuple[Active, bool], _Engine] = {}
+
+    @property
+    def transitions(self) -> NDArray[np.uint8]:
+        """The transitions between parts of labels that pairs of them leave."""
+        return self.parts.legal
+
+    @cached_property
+    def token_decoder(self) -> core.Decoder | None:
+        """Finds the labels of lists of tokens; None where transitions are not all that counts."""
+        if self.rules.rules or self.rules.fixed or self._chain.output is not None:
+            return None
+        return self._chain.token_decoder(self.transitions)
 
     # ---- best labels ---------------------------------------------------------------------------
 
@@ -126,8 +121,10 @@ class ConstrainedDecoder:
             broken = self.rules.violations(ids, encoded.sentences)
             groups: dict[Active, list[int]] = defaultdict(list)
             for i in broken.any(axis=1).nonzero()[0].tolist():
-                active[i] |= frozenset(broken[i].nonzero()[0].tolist())
-                groups[active[i]].append(i)
+                rules = active[i] | frozenset(broken[i].nonzero()[0].tolist())
+                assert rules != active[i], "a rule is broken by a decoder that counts it"
+                active[i] = rules
+                groups[rules].append(i)
             if not groups:
                 return ids
             for rules, members in groups.items():
@@ -151,7 +148,7 @@ class ConstrainedDecoder:
     def _best(
         self, engine: _Engine, encoded: Encoded, mask: Mask | None, threads: int
     ) -> NDArray[np.int32]:
-        data, allowed = self._data(encoded), engine.mask(mask)
+        data, allowed = self._chain.data(encoded), engine.mask(mask)
         paths = engine.decoder.viterbi(data, engine.copies.legal, allowed, threads)
         return engine.copies.output_of[paths]
 
@@ -171,7 +168,7 @@ class ConstrainedDecoder:
         self, engine: _Engine, encoded: Encoded, mask: Mask | None, steps: int
     ) -> NDArray[np.int32] | None:
         """The best labels of one sentence; None if they are not found in some steps."""
-        data, outputs = self._data(encoded), engine.copies.output_of
+        data, outputs = self._chain.data(encoded), engine.copies.output_of
         n_tokens = len(encoded.positions) - 1
         root = engine.mask(mask)
         if root is None:
@@ -184,7 +181,7 @@ class ConstrainedDecoder:
             except core.NoPathError:
                 return None
             # Without constraints, so that all are divided by the same sum.
-            labelled = self._given.data(encoded, engine.copies.label_of[path])
+            labelled = self._chain.data(encoded, engine.copies.label_of[path])
             score = float(self._plain.log_probabilities(labelled, None)[0])
             return -score, next(order), outputs[path], restricted
 
@@ -221,18 +218,13 @@ class ConstrainedDecoder:
     ) -> list[Mask]:
         """Restrictions, one of which holds for each sequence that satisfies the rule."""
         children = []
-        conflict = self.rules.conflict(rule, ids)
-        if conflict is not None:
-            for item, tokens in conflict:
-                child = mask.copy()
-                child[tokens, begun[:, item]] = 0
-                children.append(child)
-            return children
-        item = self.rules.rules[rule].items[0]
-        for t in range(len(mask)):  # the name first begins here
+        for branch in self.rules.branches(rule, ids):
             child = mask.copy()
-            child[t, ~begun[:, item]] = 0
-            child[:t, begun[:, item]] = 0
+            item, tokens = branch.excluded
+            child[tokens, begun[:, item]] = 0
+            if branch.required is not None:
+                item, token = branch.required
+                child[token, ~begun[:, item]] = 0
             children.append(child)
         return children
 
@@ -246,11 +238,11 @@ class ConstrainedDecoder:
         try:
             engine = self._engine(self._all)
             table, _ = engine.decoder.marginals(
-                self._data(encoded), engine.copies.legal, engine.mask(mask), threads
+                self._chain.data(encoded), engine.copies.legal, engine.mask(mask), threads
             )
         except core.NoPathError:
             raise self._contradiction(encoded, allowed) from None
-        labels = np.arange(len(self._given.scheme.labels))
+        labels = np.arange(len(self._chain.scheme.labels))
         sums: NDArray[np.float32] = table @ (engine.copies.output_of[:, None] == labels).astype(
             np.float32
         )
@@ -264,7 +256,7 @@ class ConstrainedDecoder:
         try:
             engine = self._engine(self._all)
             found = engine.decoder.n_best(
-                self._data(encoded), n, engine.copies.legal, engine.mask(mask), threads
+                self._chain.data(encoded), n, engine.copies.legal, engine.mask(mask), threads
             )
         except core.NoPathError:
             raise self._contradiction(encoded, allowed) from None
@@ -274,6 +266,7 @@ class ConstrainedDecoder:
         self, encoded: Encoded, rows: NDArray[np.int64]
     ) -> NDArray[np.float64]:
         """Of possible chunks given as (sentence, first token, last token, type), ``[S, 4]``."""
+        self._chain.check_chunks()
         if not len(rows):
             return np.empty(0)
         engine = self._engine(self._all, shown=True)
@@ -281,14 +274,14 @@ class ConstrainedDecoder:
         mask = engine.mask(self._fix(None, some.sentences))
         if mask is None:
             mask = np.ones((len(tokens), len(engine.copies.output_of)), np.uint8)
-        log_z = engine.decoder.marginals(self._data(some), engine.copies.legal, mask)[1]
-        type_of, starts = self._given.scheme.type_of[engine.copies.output_of], engine.begun[:, -1]
+        log_z = engine.decoder.marginals(self._chain.data(some), engine.copies.legal, mask)[1]
+        type_of, starts = self._chain.scheme.type_of[engine.copies.output_of], engine.begun[:, -1]
         for row, begin, end in zip(rows, some.sentences, some.sentences[1:], strict=False):
             first, last, kind = (int(n) for n in row[1:])
             mask[begin + first, ~((type_of == kind) & starts)] = 0
             mask[begin + first + 1 : begin + last + 1, ~((type_of == kind) & ~starts)] = 0
             mask[begin + last + 1 : min(begin + last + 2, end), (type_of == kind) & ~starts] = 0
-        with_chunk = engine.decoder.marginals(self._data(some), engine.copies.legal, mask)[1]
+        with_chunk = engine.decoder.marginals(self._chain.data(some), engine.copies.legal, mask)[1]
         return np.exp(np.minimum(with_chunk - log_z, 0))
 
     # ---- what all share ------------------------------------------------------------------------
@@ -307,27 +300,24 @@ class ConstrainedDecoder:
     def _make(self, active: Active, shown: bool, limits: dict[str, int]) -> _Engine:
         parts = self.parts
         if not active and not shown:
-            decoder = self._given.decoder(parts.label_of)
+            decoder = self._chain.copy_decoder(parts.label_of)
             return _Engine(decoder, parts, np.zeros((len(parts.label_of), 0), bool))
         product = self.rules.product(parts, active, shown=shown, **limits)
         if not len(product.begun):
             raise core.NoPathError
         copies = product.copies
-        return _Engine(self._given.decoder(copies.label_of), copies, product.begun)
+        return _Engine(self._chain.copy_decoder(copies.label_of), copies, product.begun)
 
     @cached_property
     def _plain(self) -> core.Decoder:
         """The decoder of the states themselves."""
-        return self._given.decoder(np.arange(self._given.n_states, dtype=np.int32))
-
-    def _data(self, encoded: Encoded) -> core.Dataset:
-        return self._given.data(encoded, None)
+        return self._chain.copy_decoder(np.arange(len(self._chain.states), dtype=np.int32))
 
     def _fix(self, allowed: Mask | None, sentences: NDArray[np.int64]) -> Mask | None:
         """What tokens may be, with the fixed ones."""
         if not self.rules.fixed:
             return allowed
-        shape = (int(sentences[-1]), len(self._given.scheme.labels))
+        shape = (int(sentences[-1]), len(self._chain.scheme.labels))
         mask = np.ones(shape, np.uint8) if allowed is None else allowed.copy()
         lengths = np.diff(sentences)
         filled = lengths > 0
@@ -373,7 +363,7 @@ class ConstrainedDecoder:
         values: dict[str, list[Any]] = defaultdict(list)
         for name, value in chosen:
             values[name].append(value)
-        decoder = ConstrainedDecoder(self._given, Constraints(**values))
+        decoder = ConstrainedDecoder(self._chain, self._legal, Constraints(**values))
         try:
             decoder._viterbi(encoded, decoder._fix(allowed, encoded.sentences), 1)
         except core.NoPathError:

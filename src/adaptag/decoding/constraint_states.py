@@ -14,6 +14,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag.corpus.schemes import Expansion
+from adaptag.decoding.constraint_automaton import (
+    BETWEEN,
+    DEAD,
+    LEAST,
+    MOST,
+    ORDER,
+    Rule,
+    make_automaton,
+    too_many,
+)
 from adaptag.decoding.constraints import EVERY
 from adaptag.errors import ParameterError, unknown
 
@@ -25,24 +35,23 @@ if TYPE_CHECKING:
     from adaptag.corpus.chunks import ChunkScheme
     from adaptag.decoding.constraints import Constraints
 
-__all__ = ["MAX_STATES", "MOST", "ORDER", "LabelRules", "Product", "Rule", "TooManyStatesError"]
+__all__ = ["MAX_STATES", "Branch", "LabelRules", "Product"]
 
 MAX_STATES = 1024  # of a product: each token costs time and memory with their square
-MOST, LEAST, ORDER = "at_most_once", "at_least_once", "order"
 OUTSIDE = "O"
-DEAD = -1
-
-
-class TooManyStatesError(ParameterError):
-    """A product of labels and counted constraints is too large."""
 
 
 @dataclass(frozen=True)
-class Rule:
-    """A constraint that counts; ``items`` are the numbers of its names."""
+class Branch:
+    """A part of the label sequences of one sentence.
 
-    kind: str
-    items: tuple[int, ...]
+    Attributes:
+        excluded: A name, and tokens at which it does not begin.
+        required: A name, and the token at which it begins, if there is one.
+    """
+
+    excluded: tuple[int, slice]
+    required: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +99,10 @@ class LabelRules:
         for kind in (LEAST, MOST):
             names = self._every(getattr(constraints, kind))
             rules += [Rule(kind, (self._item(name, kind),)) for name in names]
+        for separator, names in constraints.at_most_once_between:
+            item = self._item(separator, BETWEEN)
+            every = [name for name in self._every(names) if name != separator]
+            rules += [Rule(BETWEEN, (self._item(name, BETWEEN), item)) for name in every]
         for order in constraints.order:
             rules += [Rule(ORDER, tuple(self._item(name, ORDER) for name in order))]
         return tuple(dict.fromkeys(rules))
@@ -189,37 +202,58 @@ class LabelRules:
         broken = np.zeros((n, len(self.rules)), bool)
         for number, rule in enumerate(self.rules):
             if rule.kind == ORDER:
-                rank, token = begun[list(rule.items)].nonzero()
-                by_token = np.lexsort((rank, token))
-                rank, where = rank[by_token], sentence[token[by_token]]
+                rank, where, _ = self._ranked(rule, begun, sentence)
                 wrong = (rank[1:] < rank[:-1]) & (where[1:] == where[:-1])
                 broken[where[1:][wrong], number] = True
-                continue
-            counts = np.bincount(sentence[begun[rule.items[0]]], minlength=n)
-            broken[:, number] = counts > 1 if rule.kind == MOST else counts < 1
+            elif rule.kind == BETWEEN:
+                token = _repeated(begun[rule.items[0]], begun[rule.items[1]], sentence)[:, 1]
+                broken[sentence[token], number] = True
+            else:
+                counts = np.bincount(sentence[begun[rule.items[0]]], minlength=n)
+                broken[:, number] = counts > 1 if rule.kind == MOST else counts < 1
         return broken & (lengths > 0)[:, None]
 
-    def conflict(self, number: int, ids: NDArray[np.int32]) -> list[tuple[int, slice]] | None:
-        """What to rule out where a sentence breaks a rule: one of these in every case.
-
-        Returns:
-            Names, and tokens at which they must not begin. Each sequence that satisfies the rule
-            has one of these exclusions, and the given one has none. None where a name is missing.
-        """
-        rule = self.rules[number]
-        begun = self.begins[:, np.append(len(self.scheme.labels), ids[:-1]), ids]
-        if rule.kind == MOST:
-            second = int(begun[rule.items[0]].nonzero()[0][1])
-            return [(rule.items[0], slice(second, None)), (rule.items[0], slice(0, second))]
-        if rule.kind != ORDER:
-            return None
+    @staticmethod
+    def _ranked(
+        rule: Rule, begun: NDArray[np.bool_], sentence: NDArray[np.int64]
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """The ranks of the names of an order as they begin, their sentences and their tokens."""
         rank, token = begun[list(rule.items)].nonzero()
         by_token = np.lexsort((rank, token))
         rank, token = rank[by_token], token[by_token]
-        i = int((rank[1:] < rank[:-1]).argmax())
+        return rank, sentence[token], token
+
+    def branches(self, number: int, ids: NDArray[np.int32]) -> list[Branch]:
+        """Divide the label sequences of a sentence whose labels break a rule.
+
+        Returns:
+            Parts of the label sequences. Each sequence that satisfies the rule is in one of them,
+            and the given one is in none.
+        """
+        rule, length = self.rules[number], len(ids)
+        begun = self.begins[:, np.append(len(self.scheme.labels), ids[:-1]), ids]
+        item, one = rule.items[0], np.zeros(length, np.int64)
+        if rule.kind == LEAST:  # it first begins here
+            return [Branch((item, slice(0, t)), (item, t)) for t in range(length)]
+        if rule.kind == ORDER:
+            rank, _, token = self._ranked(rule, begun, one)
+            i = int((rank[1:] < rank[:-1]).argmax())
+            return [
+                Branch((rule.items[rank[i]], slice(0, int(token[i]) + 1))),
+                Branch((rule.items[rank[i + 1]], slice(int(token[i + 1]), None))),
+            ]
+        if rule.kind == MOST:
+            second = int(begun[item].nonzero()[0][1])
+            return [Branch((item, slice(second, None))), Branch((item, slice(0, second)))]
+        separator = rule.items[1]
+        first, second = _repeated(begun[item], begun[separator], one)[0].tolist()
         return [
-            (rule.items[rank[i]], slice(0, int(token[i]) + 1)),
-            (rule.items[rank[i + 1]], slice(int(token[i + 1]), None)),
+            Branch((item, slice(first, first + 1))),
+            Branch((item, slice(second, second + 1))),
+            *(  # the separator first begins here
+                Branch((separator, slice(first + 1, t)), (separator, t))
+                for t in range(first + 1, second + 1)
+            ),
         ]
 
     def product(
@@ -256,7 +290,8 @@ class LabelRules:
         events = tables[:, outputs[before], outputs[after]].T  # [E, tables]
         items = range(len(self.begins)) if shown else counted
         begun = [frozenset(i for i, on in zip(items, row, strict=False) if on) for row in events]
-        step, final = self._automaton(active, begun, limit)
+        rules = [self.rules[number] for number in sorted(active)]
+        step, final = make_automaton(rules, begun, limit)
         legal = parts.legal.astype(bool)
         occurs = np.zeros((r, len(events)), bool)
         before, after = legal[:, :r].nonzero()
@@ -266,7 +301,7 @@ class LabelRules:
         reached[event, step[where_from, event]] = True
         part, event, state = (occurs[:, :, None] & reached).nonzero()
         if len(part) > 4 * limit:
-            raise _too_many(len(part), limit)
+            raise too_many(len(part), limit)
         rows, row_states = np.append(part, r), np.append(state, 0)
         table = legal[np.ix_(rows, rows)]
         table[:, :-1] &= code[np.ix_(rows, part)] == event
@@ -275,7 +310,7 @@ class LabelRules:
         table[-1, -1] = False
         kept = _useful(table)
         if kept.sum() > limit:
-            raise _too_many(int(kept.sum()), limit)
+            raise too_many(int(kept.sum()), limit)
         rows = np.append(kept.nonzero()[0], len(part))
         event, part_of = event[kept], part[kept].astype(np.int32)
         copies = Expansion(
@@ -285,58 +320,15 @@ class LabelRules:
         )
         return Product(copies, events[event])
 
-    def _automaton(
-        self, active: frozenset[int], begun: list[frozenset[int]], limit: int
-    ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Steps by state and event, ``[Q, E]``, −1 for none; which states are final, ``[Q]``."""
-        rules = [self.rules[number] for number in sorted(active)]
-        first = tuple(0 for _ in rules)
-        numbers, states, steps = {first: 0}, [first], []
-        for state in states:  # which grows
-            row = []
-            for items in begun:
-                after = _step(rules, state, items)
-                if after is not None and after not in numbers:
-                    numbers[after] = len(states)
-                    states.append(after)
-                    if len(states) > limit:
-                        raise _too_many(len(states), limit)
-                row.append(DEAD if after is None else numbers[after])
-            steps.append(row)
-        least = [k for k, rule in enumerate(rules) if rule.kind == LEAST]
-        final = np.array([all(state[k] for k in least) for state in states])
-        return np.array(steps, np.int64).reshape(len(states), len(begun)), final
 
-
-def _too_many(found: int, limit: int) -> TooManyStatesError:
-    return TooManyStatesError(
-        f"the constraints need at least {found:,} states; allowed: {limit:,}; each name that is "
-        "counted without an order doubles them"
-    )
-
-
-def _step(
-    rules: list[Rule], state: tuple[int, ...], items: frozenset[int]
-) -> tuple[int, ...] | None:
-    """The state after some names begin; None if that breaks a rule."""
-    after = list(state)
-    passed: set[int] = set()
-    for k, rule in enumerate(rules):
-        if rule.kind == ORDER:
-            for rank, item in enumerate(rule.items):
-                if item in items:
-                    if rank < after[k]:
-                        return None
-                    after[k] = rank
-            passed.update(rule.items[: after[k]])
-        elif rule.items[0] in items:
-            if rule.kind == MOST and state[k]:
-                return None
-            after[k] = 1
-    for k, rule in enumerate(rules):
-        if rule.kind == MOST and rule.items[0] in passed:
-            after[k] = 1  # it cannot begin any more, so it need not be known whether it has
-    return tuple(after)
+def _repeated(
+    name: NDArray[np.bool_], separator: NDArray[np.bool_], sentence: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Pairs of tokens, ``[n, 2]``, at which a name begins with no separator after the first."""
+    token = name.nonzero()[0]
+    parts = separator.cumsum()[token]
+    same = (parts[1:] == parts[:-1]) & (sentence[token[1:]] == sentence[token[:-1]])
+    return np.stack([token[:-1][same], token[1:][same]], axis=1)
 
 
 def _useful(table: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["EVERY", "Constraints", "constraints_of", "described_element", "elements_of"]
 
 EVERY = "*"
+TABLES = ("at_most_once_between", "followed_by", "preceded_by", "fixed")  # dictionaries for users
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Constraints:
         at_most_once: Names that may occur once. ``*`` stands for all span types or, where labels
             mark no chunks, for all labels but ``O``.
         at_least_once: Names that must occur.
+        at_most_once_between: For a separator the names that may occur once before its first
+            occurrence, once between each two and once after the last.
         order: Names that must occur in this order, as far as they occur; or several such lists.
         forbidden_pairs: Pairs of names of which the second must not directly follow the first. Two
             labels are those of neighbouring tokens, two types those of adjacent spans. None is the
@@ -50,6 +53,7 @@ class Constraints:
 
     at_most_once: Any = ()
     at_least_once: Any = ()
+    at_most_once_between: Any = ()
     order: Any = ()
     forbidden_pairs: Any = ()
     followed_by: Any = ()
@@ -69,6 +73,7 @@ class Constraints:
         values = {
             "at_most_once": _names(self.at_most_once, "at_most_once"),
             "at_least_once": _names(self.at_least_once, "at_least_once"),
+            "at_most_once_between": _between(self.at_most_once_between),
             "order": tuple(orders),
             "forbidden_pairs": tuple(_pair(pair) for pair in pairs),
             "followed_by": _table(self.followed_by, "followed_by"),
@@ -80,7 +85,7 @@ class Constraints:
 
     def __bool__(self) -> bool:
         """Whether anything is constrained."""
-        return any(getattr(self, field.name) for field in fields(self))
+        return any(vars(self).values())
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Constraints:
@@ -100,7 +105,7 @@ class Constraints:
             value = getattr(self, field.name)
             if not value:
                 continue
-            if field.name in ("followed_by", "preceded_by", "fixed"):
+            if field.name in TABLES:
                 result[field.name] = {str(key): list(names) for key, names in value}
             else:
                 result[field.name] = [list(v) if isinstance(v, tuple) else v for v in value]
@@ -144,6 +149,8 @@ def described_element(name: str, value: Any) -> str:
     """A single constraint, for messages."""
     if name == "fixed":
         return f"token {value[0]} is {' or '.join(value[1]) or 'nothing'}"
+    if name == "at_most_once_between":
+        return f"{name} {value[0]}: {', '.join(value[1])}"
     if name in ("followed_by", "preceded_by"):
         return f"{value[0]} {name} {' or '.join(map(str, value[1])) or 'nothing'}"
     return f"{name} {value if isinstance(value, str) else ', '.join(map(str, value))}"
@@ -206,6 +213,18 @@ def _table(value: Any, where: str) -> tuple[tuple[str, tuple[Name, ...]], ...]:
         if not isinstance(name, str):
             raise ParameterError(f"{where}: {described(name)}; allowed: names of labels or types")
         table.append((name, _neighbours(others, f"{where}, {name!r}")))
+    return tuple(table)
+
+
+def _between(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    table, where = [], "at_most_once_between"
+    for separator, others in _items(value, where):
+        if not isinstance(separator, str):
+            raise ParameterError(f"{where}: {described(separator)}; allowed: names of separators")
+        names = _names(others, f"{where}, {separator!r}")
+        if separator in names:
+            raise ParameterError(f"{where}: {separator!r}; allowed: other names than the separator")
+        table.append((separator, names))
     return tuple(table)
 
 

@@ -9,7 +9,7 @@ import functools
 from dataclasses import dataclass
 from functools import cached_property
 from types import NoneType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -17,31 +17,31 @@ from adaptag._native import core
 from adaptag.corpus.chunks import ChunkScheme, LabelScheme
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.offsets import items_of
-from adaptag.corpus.schemes import Expansion, LabelConversion
-from adaptag.corpus.transitions import scheme_transitions
-from adaptag.decoding.constrained import Chain, ConstrainedDecoder
+from adaptag.corpus.schemes import LabelConversion
+from adaptag.decoding.chain_core import ChainCore
+from adaptag.decoding.constrained import ConstrainedDecoder
 from adaptag.decoding.constraints import Constraints, constraints_of
+from adaptag.decoding.options import DecodingOptions
 from adaptag.decoding.output import SchemeOutput
-from adaptag.errors import AdaptagError, CorpusError, ParameterError, described, unknown
+from adaptag.decoding.plain import PlainDecoder
+from adaptag.errors import CorpusError, ParameterError, described
 from adaptag.features.index import FeatureIndex
-from adaptag.model.compact_index import CompactIndex
 from adaptag.model.linear_chain import LinearChain
 from adaptag.parallel import threads_for
 from adaptag.settings import AUTO
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from adaptag.corpus.data import Corpus
     from adaptag.features.index import Encoded
 
-    Declared = Constraints | Mapping[str, Any] | None
-
 __all__ = ["ChainDecoder", "Segment", "raises_corpus_errors"]
 
-MAX_CONSTRAINED = 16  # declarations of constraints whose decoders are kept
+MAX_DECODERS = 16  # that are kept
+DEFAULT = DecodingOptions()
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -72,11 +72,7 @@ class Segment:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ChainDecoder(LinearChain[FeatureIndex]):
-    """A linear chain that finds the labels of whole corpora, by number.
-
-    ``legal`` is a label scheme, whose impossible sequences are ruled out, or None; ``constraints``
-    are those of ``adaptag.Constraints``.
-    """
+    """A linear chain that finds the labels of whole corpora, by number."""
 
     @property
     def metric(self) -> str:
@@ -119,151 +115,149 @@ class ChainDecoder(LinearChain[FeatureIndex]):
         )
 
     @raises_corpus_errors
-    def tag_corpus(
-        self,
-        corpus: Corpus,
-        legal: str | None = None,
-        threads: int | None = None,
-        constraints: Declared = None,
+    def tag_corpus(self, corpus: Corpus, options: DecodingOptions = DEFAULT) -> NDArray[np.int32]:
+        """Find the best label of every token, by number."""
+        decoder = self.decoder_for(options)
+        if isinstance(corpus, ColumnCorpus):
+            return self._tag_columns(corpus, decoder, options.threads)
+        n = threads_for(options.threads, tokens=corpus.n_tokens)
+        return decoder.viterbi(self.index.encode(corpus, threads=options.threads), threads=n)
+
+    def _tag_columns(
+        self, corpus: ColumnCorpus, decoder: PlainDecoder | ConstrainedDecoder, threads: int | None
     ) -> NDArray[np.int32]:
-        """Find the best label of every token, by number, on all cores or on some threads."""
-        constrained = self.constrained(constraints, legal)
-        encode = functools.partial(self.index.encode, threads=threads)
-        n = threads_for(threads, tokens=corpus.n_tokens)
-        if not isinstance(corpus, ColumnCorpus):
-            if constrained is not None:
-                return constrained.viterbi(encode(corpus), threads=n)
-            return self.tag_encoded(encode(corpus), legal, threads)
+        """Have the core read the columns itself, which is faster than to encode them."""
         self._check_columns(corpus)
-        if constrained is None:
-            return self._viterbi_columns(corpus, self._legal(legal), n)
+        n = threads_for(threads, tokens=corpus.n_tokens)
+        if isinstance(decoder, PlainDecoder):
+            return self._viterbi_columns(corpus, decoder.transitions, n)
+
+        def search(sentences: NDArray[np.int64]) -> NDArray[np.int32]:
+            some = corpus if len(sentences) == len(corpus) else corpus.select(sentences)
+            encoded = self.index.encode(some, threads=threads)
+            return decoder.viterbi(encoded, None, n, _places(corpus, sentences))
+
         every = np.arange(len(corpus))
-        if self.output is not None or constrained.rules.fixed:
-            return constrained.viterbi(encode(corpus), None, n, _places(corpus, every))
+        if self.output is not None or decoder.rules.fixed:
+            return search(every)
         try:
-            ids = self._viterbi_columns(corpus, constrained.parts.legal, n)
+            ids = self._viterbi_columns(corpus, decoder.transitions, n)
         except core.NoPathError:  # which the following explains
-            return constrained.viterbi(encode(corpus), None, n, _places(corpus, every))
-        broken = every[~constrained.is_satisfied(ids, corpus.sentences)]
+            return search(every)
+        broken = every[~decoder.is_satisfied(ids, corpus.sentences)]
         if len(broken):
-            tokens, _ = items_of(corpus.sentences, broken)
-            some = encode(corpus.select(broken))
-            ids[tokens] = constrained.viterbi(some, None, n, _places(corpus, broken))
+            ids[items_of(corpus.sentences, broken)[0]] = search(broken)
         return ids
 
     def _viterbi_columns(
-        self, corpus: ColumnCorpus, legal: NDArray[np.uint8] | None, threads: int
+        self, corpus: ColumnCorpus, transitions: NDArray[np.uint8] | None, threads: int
     ) -> NDArray[np.int32]:
         return self._decoder.viterbi_columns(
-            corpus.text, corpus.cells, corpus.sentences, legal, threads
+            corpus.text, corpus.cells, corpus.sentences, transitions, threads
         )
 
     @raises_corpus_errors
     def tag_encoded(
-        self, encoded: Encoded, legal: str | None = None, threads: int | None = None
+        self, encoded: Encoded, options: DecodingOptions = DEFAULT
     ) -> NDArray[np.int32]:
         """Find the best label of every token of encoded data, by number."""
-        n = threads_for(threads, tokens=len(encoded.positions))
-        return self._viterbi(self._data(encoded), legal, None, n)
+        return self.decoder_for(options).viterbi(encoded, threads=_threads(encoded, options))
 
-    @raises_corpus_errors
     def marginals_corpus(
-        self,
-        corpus: Corpus,
-        legal: str | None = None,
-        threads: int | None = None,
-        constraints: Declared = None,
+        self, corpus: Corpus, options: DecodingOptions = DEFAULT
     ) -> NDArray[np.float32]:
         """Return every label's probability at every token, ``[T, Y]``."""
-        encoded = self.index.encode(corpus, threads=threads)
-        constrained = self.constrained(constraints, legal)
-        if constrained is not None:
-            n = threads_for(threads, tokens=len(encoded.positions))
-            return constrained.marginals(encoded, threads=n)
-        return self.marginals_encoded(encoded, legal, threads)
+        return self.marginals_encoded(self._encode_corpus(corpus, options), options)
 
     @raises_corpus_errors
     def marginals_encoded(
-        self, encoded: Encoded, legal: str | None = None, threads: int | None = None
+        self, encoded: Encoded, options: DecodingOptions = DEFAULT
     ) -> NDArray[np.float32]:
         """Return every label's probability at every token of encoded data, ``[T, Y]``."""
-        n = threads_for(threads, tokens=len(encoded.positions))
-        return self._marginals(self._data(encoded), legal, None, n)
+        return self.decoder_for(options).marginals(encoded, threads=_threads(encoded, options))
 
-    @raises_corpus_errors
-    def segments_corpus(
-        self,
-        corpus: Corpus,
-        legal: str | None = None,
-        threads: int | None = None,
-        constraints: Declared = None,
-    ) -> list[list[Segment]]:
-        """For each sentence the chunks of the best labels, each with its probability."""
-        return self._segments(self.index.encode(corpus, threads=threads), legal, constraints)
-
-    @raises_corpus_errors
-    def segments_encoded(self, encoded: Encoded, legal: str | None = None) -> list[list[Segment]]:
-        """For each sentence of encoded data the chunks of the best labels."""
-        return self._segments(encoded, legal)
-
-    @raises_corpus_errors
-    def best_log_probabilities(
-        self, encoded: Encoded, legal: str | None = None, threads: int | None = None
-    ) -> NDArray[np.float64]:
-        """The logarithm of the probability of each sentence's best labels, ``[N]``."""
-        n = threads_for(threads, tokens=len(encoded.positions))
-        paths = self._n_best(self._data(encoded), 1, legal, None, n)
-        return np.concatenate([log_p for _, log_p in paths])
-
-    @raises_corpus_errors
     def nbest_corpus(
-        self,
-        corpus: Corpus,
-        n: int,
-        legal: str | None = None,
-        threads: int | None = None,
-        constraints: Declared = None,
+        self, corpus: Corpus, n: int, options: DecodingOptions = DEFAULT
     ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
         """For each sentence its ``n`` best paths ``[k, T]`` and their log-probabilities ``[k]``."""
-        encoded = self.index.encode(corpus, threads=threads)
-        workers = threads_for(threads, tokens=len(encoded.positions))
-        constrained = self.constrained(constraints, legal)
-        if constrained is not None:
-            return constrained.n_best(encoded, n, threads=workers)
-        return self._n_best(self._data(encoded), n, legal, None, workers)
+        return self.nbest_encoded(self._encode_corpus(corpus, options), n, options)
 
-    def constrained(self, constraints: Declared, legal: str | None) -> ConstrainedDecoder | None:
-        """The decoder under constraints; None where nothing is constrained."""
-        declared = constraints_of(constraints)
-        if declared is None:
-            return None
-        found = self._constrained_decoders.get((declared, legal))
+    @raises_corpus_errors
+    def nbest_encoded(
+        self, encoded: Encoded, n: int, options: DecodingOptions = DEFAULT
+    ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
+        """The ``n`` best paths of each sentence of encoded data."""
+        return self.decoder_for(options).n_best(encoded, n, threads=_threads(encoded, options))
+
+    def segments_corpus(
+        self, corpus: Corpus, options: DecodingOptions = DEFAULT
+    ) -> list[list[Segment]]:
+        """For each sentence the chunks of the best labels, each with its probability."""
+        return self.segments_encoded(self._encode_corpus(corpus, options), options)
+
+    @raises_corpus_errors
+    def segments_encoded(
+        self, encoded: Encoded, options: DecodingOptions = DEFAULT
+    ) -> list[list[Segment]]:
+        """For each sentence of encoded data the chunks of the best labels."""
+        decoder = self.decoder_for(options)
+        ids = decoder.viterbi(encoded)
+        first, end, kind = self.scheme.spans(ids, encoded.sentences).T
+        sentence = np.searchsorted(encoded.sentences, first, side="right") - 1
+        begin = encoded.sentences[sentence]
+        rows = np.stack([sentence, first - begin, end - 1 - begin, kind], axis=1)
+        chances = decoder.segment_probabilities(encoded, rows)
+        segments: list[list[Segment]] = [[] for _ in range(len(encoded.sentences) - 1)]
+        for (n, a, b, k), p in zip(rows.tolist(), chances.tolist(), strict=True):
+            segments[n].append(Segment(a, b, self.scheme.types[k], p))
+        return segments
+
+    @raises_corpus_errors
+    def _encode_corpus(self, corpus: Corpus, options: DecodingOptions) -> Encoded:
+        return self.index.encode(corpus, threads=options.threads)
+
+    def decoder_for(self, options: DecodingOptions) -> PlainDecoder | ConstrainedDecoder:
+        """The decoder of encoded sentences that does what is asked for."""
+        if not isinstance(options.legal, str | NoneType):
+            raise ParameterError(
+                f"legal is {described(options.legal)}; allowed: the name of a label scheme, or None"
+            )
+        constraints = constraints_of(options.constraints)
+        key = options.legal, constraints
+        found = self._decoders.get(key)
         if found is None:
-            table = self._legal(legal)
-            if self.output is not None:
-                parts = self.output.parts
+            if constraints is None:
+                found = PlainDecoder(self._core, options.legal)
             else:
-                n = len(self.labels)
-                every, ones = np.arange(n, dtype=np.int32), np.ones((n + 1, n + 1), np.uint8)
-                parts = Expansion(every, every, ones if table is None else table)
-            chain = Chain(parts, self.scheme, self._copy_decoder, self._data, len(self.states))
-            found = ConstrainedDecoder(chain, declared)
-            if len(self._constrained_decoders) >= MAX_CONSTRAINED:
-                self._constrained_decoders.clear()
-            self._constrained_decoders[declared, legal] = found
+                found = ConstrainedDecoder(self._core, options.legal, constraints)
+            if len(self._decoders) >= MAX_DECODERS:
+                self._decoders.clear()
+            self._decoders[key] = found
         return found
 
     @cached_property
-    def _constrained_decoders(self) -> dict[tuple[Constraints, str | None], ConstrainedDecoder]:
+    def _decoders(
+        self,
+    ) -> dict[tuple[str | None, Constraints | None], PlainDecoder | ConstrainedDecoder]:
         """Those that were used last."""
         return {}
 
-    def _copy_decoder(self, state_of: NDArray[np.int32]) -> core.Decoder:
-        """A decoder of copies of these states."""
-        decoder = self._state_decoder()
-        if not np.array_equal(state_of, np.arange(len(self.states))):
-            decoder.split(state_of)
-        return decoder
+    def best_states(
+        self, encoded: Encoded, legal: str | None = None
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+        """The best state of every token, and the likeliest one of each label, ``[T, Z]``."""
+        plain = PlainDecoder(self._core, legal)
+        data = self._core.data(encoded)
+        states = self._decoder.viterbi(data, plain.transitions, None, written=False)
+        if self.output is None:
+            every = np.arange(len(self.labels), dtype=np.int32)
+            return states, np.broadcast_to(every, (len(states), len(every)))
+        parts, table = self.output.parts, plain.part_marginals(encoded)
+        likeliest = [
+            np.where(parts.output_of == label, table, -1).argmax(axis=1)
+            for label in range(len(self.labels))
+        ]
+        return states, parts.label_of[np.stack(likeliest, axis=1)]
 
     def _check_columns(self, corpus: ColumnCorpus) -> None:
         """Raise where the columns are not those of the training data.
@@ -289,188 +283,27 @@ class ChainDecoder(LinearChain[FeatureIndex]):
         return ChunkScheme(self.labels)
 
     @cached_property
-    def _decoder(self) -> core.Decoder:
-        """Finds labels."""
-        decoder = self._state_decoder()
-        return decoder if self.output is None else self.output.prepare(decoder)
-
-    @cached_property
-    def _part_decoder(self) -> core.Decoder:
-        """Finds states, or the parts of them that are written as one label each."""
-        decoder = self._state_decoder()
-        return decoder if self.output is None else self.output.split(decoder)
-
-    def _state_decoder(self) -> core.Decoder:
-        names = list(self.states)
-        if isinstance(self.index, CompactIndex):
-            return core.Decoder(self.layout, self.index.native, names, self.legal, self.temperature)
-        return core.Decoder(
+    def _core(self) -> ChainCore:
+        return ChainCore(
             self.layout,
             self.weights,
-            self.index.native,
-            names,
+            self.index,
+            self.states,
             self.legal,
             self.temperature,
+            self.scheme,
+            self.label_scheme,
+            self.output,
         )
 
-    def _viterbi(
-        self,
-        data: core.Dataset,
-        legal: str | None,
-        allowed: NDArray[np.uint8] | None,
-        threads: int = 1,
-    ) -> NDArray[np.int32]:
-        """The best label of every token; ``allowed`` is ``[T, Z]``."""
-        if self.output is None or allowed is None:
-            return self._decoder.viterbi(data, self._legal(legal), allowed, threads)
-        parts = self.output.parts
-        self._legal(legal)
-        mask = np.ascontiguousarray(allowed[:, parts.output_of])
-        return parts.output_of[self._part_decoder.viterbi(data, parts.legal, mask, threads)]
+    @cached_property
+    def _decoder(self) -> core.Decoder:
+        """Finds labels."""
+        return self._core.label_decoder
 
-    def _marginals(
-        self,
-        data: core.Dataset,
-        legal: str | None,
-        allowed: NDArray[np.uint8] | None,
-        threads: int = 1,
-    ) -> NDArray[np.float32]:
-        """Every label's probability at every token, ``[T, Z]``."""
-        table = self._part_marginals(data, legal, allowed, threads)
-        return table if self.output is None else self.output.sum(table)
 
-    def _part_marginals(
-        self,
-        data: core.Dataset,
-        legal: str | None,
-        allowed: NDArray[np.uint8] | None,
-        threads: int = 1,
-    ) -> NDArray[np.float32]:
-        """The probability of every part of a label, or of every label, at every token."""
-        transitions = self._legal(legal)
-        if self.output is None:
-            return self._decoder.marginals(data, transitions, allowed, threads)[0]
-        parts = self.output.parts
-        mask = None if allowed is None else np.ascontiguousarray(allowed[:, parts.output_of])
-        return self._part_decoder.marginals(data, parts.legal, mask, threads)[0]
-
-    def best_states(
-        self, encoded: Encoded, legal: str | None = None
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """The best state of every token, and the likeliest one of each label, ``[T, Z]``."""
-        data = self._data(encoded)
-        states = self._decoder.viterbi(data, self._legal(legal), None, written=False)
-        if self.output is None:
-            every = np.arange(len(self.labels), dtype=np.int32)
-            return states, np.broadcast_to(every, (len(states), len(every)))
-        parts, table = self.output.parts, self._part_marginals(data, legal, None)
-        likeliest = [
-            np.where(parts.output_of == label, table, -1).argmax(axis=1)
-            for label in range(len(self.labels))
-        ]
-        return states, parts.label_of[np.stack(likeliest, axis=1)]
-
-    def _n_best(
-        self,
-        data: core.Dataset,
-        n: int,
-        legal: str | None,
-        allowed: NDArray[np.uint8] | None,
-        threads: int = 1,
-    ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
-        """The ``n`` best labellings of each sentence, ``[k, T]``, and their log-probabilities."""
-        if self.output is None or allowed is None:
-            return self._decoder.n_best(data, n, self._legal(legal), allowed, threads)
-        parts = self.output.parts
-        self._legal(legal)
-        mask = np.ascontiguousarray(allowed[:, parts.output_of])
-        found = self._part_decoder.n_best(data, n, parts.legal, mask, threads)
-        return [(parts.output_of[paths], scores) for paths, scores in found]
-
-    def _data(self, encoded: Encoded, labels: NDArray[np.int32] | None = None) -> core.Dataset:
-        return core.Dataset(
-            self.layout,
-            encoded.sentences,
-            encoded.positions,
-            encoded.predicates,
-            encoded.values,
-            labels,
-        )
-
-    def _legal(self, scheme: str | None) -> NDArray[np.uint8] | None:
-        if scheme is None:
-            return self.legal
-        legal = scheme_transitions(scheme, self.labels, self.label_scheme)
-        if self.output is not None:
-            return self.legal  # which allows what the scheme does
-        return legal if self.legal is None else legal & self.legal
-
-    def _allowed(
-        self, allowed: Sequence[Iterable[str] | None] | None, encoded: Encoded
-    ) -> NDArray[np.uint8] | None:
-        if allowed is None:
-            return None
-        n_tokens = len(encoded.positions) - 1
-        sets = (list, tuple, set, frozenset, NoneType)
-        if not isinstance(allowed, (list, tuple)) or not all(isinstance(s, sets) for s in allowed):
-            raise ParameterError(
-                f"allowed is {described(allowed)}; allowed: a list of one entry for each token, a "
-                "list of labels or None"
-            )
-        if len(allowed) != n_tokens:
-            raise ParameterError(f"allowed: {len(allowed)} entries for {n_tokens} tokens")
-        numbers = {label: number for number, label in enumerate(self.labels)}
-        mask = np.zeros((n_tokens, len(self.labels)), np.uint8)
-        for t, labels in enumerate(allowed):
-            for label in self.labels if labels is None else labels:
-                if not isinstance(label, str) or label not in numbers:
-                    raise ParameterError(f"allowed, token {t}: {unknown('label', label, numbers)}")
-                mask[t, numbers[label]] = 1
-        return mask
-
-    def _segments(
-        self, encoded: Encoded, legal: str | None, constraints: Declared = None
-    ) -> list[list[Segment]]:
-        data = self._data(encoded)
-        constrained = self.constrained(constraints, legal)
-        if constrained is None:
-            ids = self._viterbi(data, legal, None)
-        else:
-            ids = constrained.viterbi(encoded)
-        first, end, kind = self.scheme.spans(ids, encoded.sentences).T
-        sentence = np.searchsorted(encoded.sentences, first, side="right") - 1
-        begin = encoded.sentences[sentence]
-        rows = np.stack([sentence, first - begin, end - 1 - begin, kind], axis=1)
-        if constrained is None or not self.scheme.chunked:
-            chances = self._segment_probabilities(data, rows, legal)
-        else:
-            chances = constrained.segment_probabilities(encoded, rows)
-        segments: list[list[Segment]] = [[] for _ in range(len(encoded.sentences) - 1)]
-        for (n, a, b, k), p in zip(rows.tolist(), chances.tolist(), strict=True):
-            segments[n].append(Segment(a, b, self.scheme.types[k], p))
-        return segments
-
-    def _segment_probabilities(
-        self, data: core.Dataset, rows: NDArray[np.int64], legal: str | None
-    ) -> NDArray[np.float64]:
-        """Of chunks given as (sentence, first token, last token, type), ``[S, 4]``."""
-        if not self.scheme.chunked:
-            raise AdaptagError(
-                "the labels do not mark chunks (B-X, I-X, …), so there are no segments"
-            )
-        scheme = self.scheme
-        if self.output is not None:
-            scheme = ChunkScheme(self.states, chunked=True)
-            types = np.array([scheme.types.index(name) for name in self.scheme.types], np.int64)
-            rows = np.column_stack([rows[:, :3], types[rows[:, 3]]])
-        return self._decoder.segment_probabilities(
-            data,
-            np.ascontiguousarray(rows),
-            scheme.type_of,
-            scheme.starts.astype(np.uint8),
-            scheme.ends.astype(np.uint8),
-            self._legal(legal),
-        )
+def _threads(encoded: Encoded, options: DecodingOptions) -> int:
+    return threads_for(options.threads, tokens=len(encoded.positions))
 
 
 def _places(corpus: ColumnCorpus, sentences: NDArray[np.int64]) -> Callable[[int], str]:

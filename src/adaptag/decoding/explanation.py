@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptag.decoding.options import DecodingOptions
 from adaptag.rendering.tables import Shown
 
 if TYPE_CHECKING:
@@ -128,9 +129,10 @@ def explain(
     model: Model, tokens: Sequence[tuple[str, ...]], encoded: Encoded, legal: str | None
 ) -> Explanation:
     """Explain the best labels of one encoded sentence."""
-    ids = model.tag_encoded(encoded, legal).tolist()
+    options = DecodingOptions(legal)
+    ids = model.tag_encoded(encoded, options).tolist()
     states, likeliest = model.best_states(encoded, legal)
-    table = model.marginals_encoded(encoded, legal)
+    table = model.marginals_encoded(encoded, options)
     explanations = []
     for t, token in enumerate(tokens):
         label, others = ids[t], table[t].copy()

@@ -2,53 +2,44 @@
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass, replace
-from functools import cached_property
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
 
 from adaptag.corpus.chunks import ChunkScheme
 from adaptag.corpus.data import as_list, corpus_of
 from adaptag.corpus.settings import SCHEMES
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.calibration import best_temperature, measure_calibration
-from adaptag.decoding.decoder import ChainDecoder, Segment, raises_corpus_errors
+from adaptag.decoding.decoder import raises_corpus_errors
 from adaptag.decoding.explanation import Explanation, explain
+from adaptag.decoding.options import DecodingOptions
 from adaptag.decoding.scorer import TagScorer
-from adaptag.errors import CorpusError, ParameterError, unknown
+from adaptag.decoding.sentences import SentenceDecoder
+from adaptag.errors import CorpusError
 from adaptag.evaluation import METRICS, Evaluation
 from adaptag.evaluation.calibration import BINS
 from adaptag.foreign.files import read_foreign
 from adaptag.model.compact import choose_threshold, compact_index
 from adaptag.model.linear_chain import NO_WEIGHTS
-from adaptag.parallel import threads_for
-from adaptag.storage.tensors import check_path
+from adaptag.storage.files import check_path
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from typing_extensions import Self
 
-    from adaptag._native import core
     from adaptag.corpus.data import Corpus
     from adaptag.corpus.spans import TaggedText
-    from adaptag.decoding.decoder import Declared
+    from adaptag.decoding.options import Declared
+    from adaptag.decoding.sentences import Token
     from adaptag.evaluation.calibration import Calibration
-    from adaptag.features.index import Encoded
     from adaptag.storage.files import PathLike
-
-    Token = str | Sequence[str]
 
 __all__ = ["Model"]
 
-MAX_N = 1_000_000
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Model(ChainDecoder):
+class Model(SentenceDecoder):
     """A trained linear-chain model.
 
     A sentence is a list of tokens; a token is a string or, where the model was trained with several
@@ -80,53 +71,7 @@ class Model(ChainDecoder):
         if chain is None:
             return super().load(path, verify=verify, copy=copy)
         parts = chain.labels, chain.index, chain.weights, chain.provenance
-        return cls(*parts, configuration=chain.configuration)
-
-    @raises_corpus_errors
-    def tag(
-        self,
-        sentence: Iterable[Token],
-        *,
-        legal: str | None = None,
-        allowed: Sequence[Iterable[str] | None] | None = None,
-        constraints: Declared = None,
-    ) -> list[str]:
-        """Find the best labels of one sentence."""
-        constrained = self.constrained(constraints, legal)
-        plain = legal is None and allowed is None and constrained is None
-        if plain and not self.index.template.attributes:
-            self._check_first(sentence)
-            return self._decoder.tag(sentence)
-        data, encoded = self._one(sentence)
-        mask = self._allowed(allowed, encoded)
-        if constrained is not None:
-            ids = constrained.viterbi(encoded, mask)
-        else:
-            ids = self._viterbi(data, legal, mask)
-        return [self.labels[y] for y in ids]
-
-    @raises_corpus_errors
-    def tag_all(
-        self,
-        sentences: Iterable[Iterable[Token]],
-        *,
-        legal: str | None = None,
-        threads: int | None = None,
-        constraints: Declared = None,
-    ) -> list[list[str]]:
-        """Find the best labels of many sentences, on all cores unless ``threads`` is given."""
-        listed = as_list(sentences, "sentences", "a list of sentences, each a list of tokens")
-        plain = legal is None and not constraints
-        if plain and not self.index.template.attributes:
-            for sentence in listed:  # all tokens must have as many columns as the first one
-                if isinstance(sentence, (list, tuple)) and sentence:
-                    self._check_first(sentence)
-                    break
-            return self._decoder.tag_all(listed, threads_for(threads, sentences=len(listed)))
-        corpus = self._corpus(listed)
-        ids = self.tag_corpus(corpus, legal, threads, constraints)
-        names = [self.labels[y] for y in ids.tolist()]
-        return [names[a:b] for a, b in itertools.pairwise(corpus.sentences.tolist())]
+        return cls(*parts, configuration=chain.configuration, original=chain.original)
 
     def tag_text(
         self,
@@ -179,11 +124,9 @@ class Model(ChainDecoder):
         return tag_texts(
             self,
             listed,
+            DecodingOptions(legal, constraints, threads),
             tokenizer,
-            legal,
-            threads=threads,
             probabilities=probabilities,
-            constraints=constraints,
         )
 
     def evaluate(
@@ -195,6 +138,7 @@ class Model(ChainDecoder):
         format: Any = None,  # noqa: A002
         metric: str | None = None,
         tokenizer: Any = None,
+        constraints: Declared = None,
     ) -> Evaluation:
         """Tag labelled data, and score it.
 
@@ -205,9 +149,11 @@ class Model(ChainDecoder):
             format: As in ``adaptag.train``.
             metric: ``F1`` or ``accuracy``; by default that of the model.
             tokenizer: What cuts labelled texts into tokens; by default as in training.
+            constraints: As in the other methods.
         """
         dataset = self.encode(data, labels, format=format, tokenizer=tokenizer)
-        return TagScorer(dataset, metric or self.metric, legal).evaluate(self)
+        options = DecodingOptions(legal, constraints)
+        return TagScorer(dataset, metric or self.metric, options).evaluate(self)
 
     def calibration(
         self,
@@ -217,6 +163,7 @@ class Model(ChainDecoder):
         legal: str | None = None,
         format: Any = None,  # noqa: A002
         bins: int = BINS,
+        constraints: Declared = None,
     ) -> Calibration:
         """Measure on labelled data how well the probabilities can be trusted.
 
@@ -226,9 +173,10 @@ class Model(ChainDecoder):
             legal: As in the other methods.
             format: As in ``adaptag.train``.
             bins: The number of bins, all of the same width.
+            constraints: As in the other methods.
         """
         dataset = self.encode(data, labels, format=format)
-        return measure_calibration(self, dataset, legal=legal, bins=bins)
+        return measure_calibration(self, dataset, DecodingOptions(legal, constraints), bins=bins)
 
     def calibrated(
         self,
@@ -312,7 +260,8 @@ class Model(ChainDecoder):
         def build(threshold: float, named: bool) -> Model:
             index = compact_index(self, prune=threshold, weights=weights, names=named)
             provenance = {**self.provenance, "compact": {"prune": threshold, "weights": weights}}
-            return replace(self, index=index, weights=NO_WEIGHTS, provenance=provenance, state={})
+            parts = replace(self, index=index, weights=NO_WEIGHTS, state={}, original=None)
+            return replace(parts, provenance=provenance)
 
         def score(threshold: float | None) -> float:
             return (self if threshold is None else build(threshold, False)).evaluate(corpus).score
@@ -358,140 +307,11 @@ class Model(ChainDecoder):
                 raise ValueError("no sequence of labels is possible")
 
     @raises_corpus_errors
-    def marginals(
-        self,
-        sentence: Iterable[Token],
-        *,
-        legal: str | None = None,
-        allowed: Sequence[Iterable[str] | None] | None = None,
-        constraints: Declared = None,
-    ) -> list[dict[str, float]]:
-        """Return every label's probability at every token."""
-        data, encoded = self._one(sentence)
-        mask, constrained = self._allowed(allowed, encoded), self.constrained(constraints, legal)
-        if constrained is not None:
-            table = constrained.marginals(encoded, mask)
-        else:
-            table = self._marginals(data, legal, mask)
-        return [dict(zip(self.labels, row, strict=True)) for row in table.tolist()]
-
-    @raises_corpus_errors
-    def probability(
-        self, sentence: Iterable[Token], labels: Sequence[str], *, legal: str | None = None
-    ) -> float:
-        """Return the probability of a label sequence."""
-        numbers = {label: number for number, label in enumerate(self.labels)}
-        labels = as_list(labels, "labels")
-        for label in labels:
-            if not isinstance(label, str) or label not in numbers:
-                raise ParameterError(unknown("label", label, self.labels))
-        encoded = self._encode([sentence])
-        if len(labels) != len(encoded.positions) - 1:
-            raise ParameterError(f"{len(labels)} labels for {len(encoded.positions) - 1} tokens")
-        ids = np.array([numbers[label] for label in labels], np.int32)
-        if self.output is not None:
-            states = self.output.states_of(ids)
-            if states is None:
-                self._legal(legal)
-                return 0.0
-            ids = states
-        log_probabilities = self._decoder.log_probabilities(
-            self._data(encoded, ids), self._legal(legal)
-        )
-        return float(np.exp(log_probabilities[0]))
-
-    @raises_corpus_errors
-    def nbest(
-        self,
-        sentence: Iterable[Token],
-        n: int,
-        *,
-        legal: str | None = None,
-        allowed: Sequence[Iterable[str] | None] | None = None,
-        constraints: Declared = None,
-    ) -> list[tuple[list[str], float]]:
-        """Find the ``n`` most probable label sequences, exactly, with their probabilities."""
-        if not isinstance(n, Integral) or not 1 <= n <= MAX_N:
-            raise ParameterError(f"n is {n!r}; allowed: whole numbers from 1 to {MAX_N}")
-        n = int(n)
-        data, encoded = self._one(sentence)
-        mask, constrained = self._allowed(allowed, encoded), self.constrained(constraints, legal)
-        if constrained is not None:
-            paths, scores = constrained.n_best(encoded, n, mask)[0]
-        else:
-            paths, scores = self._n_best(data, n, legal, mask)[0]
-        return [
-            ([self.labels[y] for y in path], float(p))
-            for path, p in zip(paths, np.exp(scores), strict=True)
-        ]
-
-    @raises_corpus_errors
-    def segments(
-        self,
-        sentence: Iterable[Token],
-        *,
-        legal: str | None = None,
-        constraints: Declared = None,
-    ) -> list[Segment]:
-        """Find the chunks of the best labels, each with the probability of exactly this chunk."""
-        return self._segments(self._encode([sentence]), legal, constraints)[0]
-
-    @raises_corpus_errors
-    def segment_probability(
-        self,
-        sentence: Iterable[Token],
-        first: int,
-        last: int,
-        type: str = "",  # noqa: A002
-    ) -> float:
-        """Return the probability that a chunk covers exactly the tokens ``first`` to ``last``."""
-        data, encoded = self._one(sentence)
-        if type not in self.scheme.types:
-            raise ParameterError(unknown("type", type, self.scheme.types))
-        if not 0 <= first <= last < len(encoded.positions) - 1:
-            raise ParameterError(
-                f"tokens {first} to {last}; the sentence has 0 to {len(encoded.positions) - 2}"
-            )
-        span = np.array([[0, first, last, self.scheme.types.index(type)]], np.int64)
-        return float(self._segment_probabilities(data, span, None)[0])
-
-    @raises_corpus_errors
     def explain(self, sentence: Iterable[Token], *, legal: str | None = None) -> Explanation:
         """Explain the label of each token: what favours it, and what favours the next best one."""
         if self.index.template.attributes:
             raise CorpusError("the model was trained on attributes; it cannot explain tokens")
         listed = as_list(sentence, "the sentence", "a list of tokens")
-        encoded = self._encode([listed])
+        encoded = self._one(listed)
         tokens = [(token,) if isinstance(token, str) else tuple(token) for token in listed]
         return explain(self, tokens, encoded, legal)
-
-    def _check_first(self, sentence: Iterable[Token]) -> None:
-        """Raise where the first token has other columns than those of the training data."""
-        if isinstance(sentence, (list, tuple)) and sentence:
-            first = sentence[0]
-            n = len(first) if isinstance(first, (tuple, list)) else 1
-            if n not in self._token_columns:
-                raise CorpusError(
-                    f"a token has {n} column{'s' * (n != 1)}; the model was trained with "
-                    f"{self.index.n_columns}"
-                )
-
-    @cached_property
-    def _token_columns(self) -> Container[int]:
-        """The numbers of columns that a token may have: with or without a label, or those used."""
-        columns = self.index.n_columns
-        if columns is None:  # of an index that was not built from columns
-            return range(self.index.template.n_columns, 1 << 31)
-        return frozenset((columns, columns + 1, self.index.template.n_columns))
-
-    def _corpus(self, sentences: Iterable[Iterable[Token]]) -> Corpus:
-        tokens = not self.index.template.attributes
-        corpus: Corpus = corpus_of(sentences, labelled=False, tokens=tokens)
-        return corpus
-
-    def _encode(self, sentences: Iterable[Iterable[Token]]) -> Encoded:
-        return self.index.encode(self._corpus(sentences))
-
-    def _one(self, sentence: Iterable[Token]) -> tuple[core.Dataset, Encoded]:
-        encoded = self._encode([sentence])
-        return self._data(encoded), encoded

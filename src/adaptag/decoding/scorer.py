@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag.corpus.labels import known_sentences
+from adaptag.decoding.options import DecodingOptions
 from adaptag.errors import CorpusError
 from adaptag.evaluation import Evaluation, evaluate_ids, metric_of, sentence_counts
 from adaptag.settings import AUTO
@@ -28,9 +29,11 @@ class TagScorer:
         metric: What the score is: ``F1`` of chunks or ``accuracy`` of tokens.
     """
 
-    def __init__(self, data: Examples, metric: str = AUTO, legal: str | None = None) -> None:
+    def __init__(
+        self, data: Examples, metric: str = AUTO, options: DecodingOptions | None = None
+    ) -> None:
         self.data = data
-        self.legal = legal
+        self.options = options or DecodingOptions()
         self.metric = metric_of(metric, data.label_names)
         self._tokens, self._starts = known_sentences(data.labels, data.encoded.sentences)
         if not len(self._tokens):
@@ -52,7 +55,7 @@ class TagScorer:
         self, model: Model
     ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64], tuple[str, ...]]:
         """Gold and predicted labels of the sentences that count, their offsets, and the names."""
-        predicted = model.tag_encoded(self.data.encoded, self.legal)[self._tokens]
+        predicted = model.tag_encoded(self.data.encoded, self.options)[self._tokens]
         gold, names = self.data.labels[self._tokens], self.data.label_names
         if model.rewrites_labels:
             gold, names = model.rewrite(names, gold, self._starts)

@@ -56,13 +56,14 @@ def tagging_job(
     }
     if start is not None and record["feature_settings"].get("tokenizer") is None:
         record["feature_settings"]["tokenizer"] = start.configured_tokenizer
+    found: dict[str, Any] = {}
     windows = LabelWindows.of(dataset.label_names, dataset.labels, dataset.encoded.sentences)
     if settings.scheme == AUTO:
         scheme = AS_IS
         if start is None:
             told = [*callbacks, *settings.reporters()]
             scheme, scores = _choose_scheme(dataset, windows, settings, told)
-            record |= {"scheme_scores": scores} if scores else {}
+            found = {"scheme_scores": scores} if scores else {}
         settings = replace(settings, scheme=scheme)
     plan = LabelPlan.of(
         windows,
@@ -83,7 +84,14 @@ def tagging_job(
         scorer = TagScorer(dev_data, plan.metric)
     build = partial(plan.model, dataset.index)
     return TrainingJob(
-        examples, plan.settings, build, scorer, weights, callbacks=callbacks, record=record
+        examples,
+        plan.settings,
+        build,
+        scorer,
+        weights,
+        callbacks=callbacks,
+        record=record,
+        found=found,
     )
 
 

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from adaptag.corpus.tagged_texts import TokenSpan
     from adaptag.corpus.tokenizers import Place, Tokenizer
-    from adaptag.decoding.decoder import Declared
     from adaptag.decoding.model import Model
+    from adaptag.decoding.options import DecodingOptions
 
 __all__ = ["check_takes_text", "found_spans", "tag_texts"]
 
@@ -41,23 +41,19 @@ def check_takes_text(model: Model) -> None:
 def tag_texts(
     model: Model,
     texts: Sequence[str],
+    options: DecodingOptions,
     tokenizer: Any = None,
-    legal: str | None = None,
     *,
-    threads: int | None = None,
     probabilities: bool = True,
-    constraints: Declared = None,
 ) -> list[TaggedText]:
     """Cut texts into tokens, tag them, and find the spans of their labels.
 
     Args:
         model: The model.
         texts: The texts.
+        options: How labels are found. Constraints hold for each line.
         tokenizer: As for ``tokenizer_of``; None means the one of the model.
-        legal: As for the methods of the model.
-        threads: The number of threads; None means one per core.
         probabilities: Whether spans get their probabilities.
-        constraints: As for the methods of the model; they hold for each line.
     """
     check_takes_text(model)
     cutter = tokenizer_of(model.tokenizer if tokenizer is None else tokenizer)
@@ -65,17 +61,16 @@ def tag_texts(
         if not isinstance(text, str):
             raise CorpusError(f"text {number} is {described(text)}; allowed: a string")
     parts = [texts[begin : begin + PART] for begin in range(0, len(texts), PART)]
-    work = partial(_tag_part, model, cutter, legal, probabilities, constraints)
-    tagged = ordered_map(work, parts, threads_for(threads, sentences=len(texts)))
+    work = partial(_tag_part, model, cutter, options._replace(threads=1), probabilities)
+    tagged = ordered_map(work, parts, threads_for(options.threads, sentences=len(texts)))
     return [text for part in tagged if part is not None for text in part]
 
 
 def _tag_part(
     model: Model,
     tokenizer: Tokenizer,
-    legal: str | None,
+    options: DecodingOptions,
     probabilities: bool,
-    constraints: Declared,
     texts: Sequence[str],
 ) -> list[TaggedText]:
     cut = [tokenizer(text) for text in texts]
@@ -86,7 +81,7 @@ def _tag_part(
         for places in cut_text
     ]
     corpus = ColumnCorpus.from_sentences(sentences)
-    spans = found_spans(model, corpus, legal, constraints, probabilities=probabilities)
+    spans = found_spans(model, corpus, options, probabilities=probabilities)
     return [
         TaggedText(
             text,
@@ -104,25 +99,19 @@ def _spans(text: str, places: list[Place], found: list[TokenSpan]) -> Iterator[S
 
 
 def found_spans(
-    model: Model,
-    corpus: ColumnCorpus,
-    legal: str | None,
-    constraints: Declared = None,
-    *,
-    probabilities: bool,
-    threads: int | None = 1,
+    model: Model, corpus: ColumnCorpus, options: DecodingOptions, *, probabilities: bool
 ) -> Iterator[list[TokenSpan]]:
     """The spans of each sentence by its best labels: chunks, or tokens where labels mark none."""
     if probabilities and model.scheme.chunked:
-        for segments in model.segments_corpus(corpus, legal, threads, constraints):
+        for segments in model.segments_corpus(corpus, options):
             yield [(s.first, s.last, s.type, s.probability) for s in segments]
         return
-    ids = model.tag_corpus(corpus, legal, threads, constraints)
+    ids = model.tag_corpus(corpus, options)
     spans = token_spans(model.scheme, ids, corpus.sentences)
     if not probabilities:
         yield from spans
         return
-    table = model.marginals_corpus(corpus, legal, threads, constraints)
+    table = model.marginals_corpus(corpus, options)
     chances = table[range(len(ids)), ids].tolist()
     for begin, found in zip(corpus.sentences[:-1].tolist(), spans, strict=True):
         yield [(t, t, label, chances[begin + t]) for t, _, label, _ in found]

@@ -23,8 +23,10 @@ from adaptag.corpus.data import as_list, corpus_of
 from adaptag.corpus.labels import NO_LABEL
 from adaptag.corpus.transitions import SEEN
 from adaptag.dataset.encoded import Dataset
+from adaptag.decoding.options import DecodingOptions
 from adaptag.decoding.tagging_job import tagging_job
 from adaptag.errors import CorpusError, ParameterError, unknown
+from adaptag.estimators.crfsuite_arguments import CRFsuiteArguments
 from adaptag.estimators.parameters import EstimatorSettings
 from adaptag.estimators.weights import (
     BALANCED,
@@ -35,6 +37,8 @@ from adaptag.estimators.weights import (
 )
 from adaptag.features.index import template_for
 from adaptag.features.settings import FeatureSettings
+from adaptag.pycrfsuite.seen_pairs import restrict
+from adaptag.settings import redeclared
 from adaptag.streams.trainer import StreamTrainer
 from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.settings import LabelSettings, TaggingSettings
@@ -47,15 +51,25 @@ if TYPE_CHECKING:
     from adaptag.corpus.data import Corpus
     from adaptag.decoding.decoder import Segment
     from adaptag.decoding.model import Model
+    from adaptag.decoding.options import Declared
+    from adaptag.pycrfsuite.parameters import Conversion
 
     Sequences = Sequence[Sequence[Any]]
     Labels = Sequence[Sequence[str | None]]
 
 __all__ = ["CRF"]
 
+DEFAULT = "adf"
+
 
 @dataclass(eq=False, repr=False, kw_only=True)
-class CRF(BaseEstimator, EstimatorSettings, LabelSettings, FeatureSettings):  # type: ignore[misc]
+class CRF(
+    CRFsuiteArguments,
+    BaseEstimator,  # type: ignore[misc]
+    EstimatorSettings,
+    LabelSettings,
+    FeatureSettings,
+):
     """A linear-chain CRF over sequences of features, trained by any of adaptag's algorithms.
 
     ``X`` is a list of sequences. Without a template, each position is a dictionary of features
@@ -65,7 +79,8 @@ class CRF(BaseEstimator, EstimatorSettings, LabelSettings, FeatureSettings):  # 
     is not known, and the likelihood of the others is trained.
 
     The arguments are the settings of [features](guide/settings.md) and of
-    [training](guide/settings.md), and these:
+    [training](guide/settings.md), those of
+    [sklearn-crfsuite](guide/pycrfsuite.md#sklearn-crfsuite), and these:
 
     Args:
         random_state: Seed of the order of sequences, or a NumPy random state.
@@ -78,8 +93,16 @@ class CRF(BaseEstimator, EstimatorSettings, LabelSettings, FeatureSettings):  # 
 
     Attributes:
         n_iter_: The number of passes that were made.
+        training_log_: The figures of each pass, in ``iterations``.
     """
 
+    algorithm: str | None = redeclared(  # type: ignore[assignment]
+        EstimatorSettings,
+        "algorithm",
+        positional=True,
+        default=None,
+        default_text=f"{DEFAULT}; lbfgs with arguments of sklearn-crfsuite",
+    )
     legal: str | Iterable[tuple[str | None, str | None]] | None = None
     class_weight: Mapping[str, float] | str | None = None
     max_features: int | None = None
@@ -104,17 +127,44 @@ class CRF(BaseEstimator, EstimatorSettings, LabelSettings, FeatureSettings):  # 
         X, y, given_weights = weighted_sequences(X, y, sample_weight)
         if (X_dev is None) != (y_dev is None):
             raise ParameterError("X_dev and y_dev must be given together")
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        schemes = {name: getattr(self, name) for name in LabelSettings.declared()}
-        settings = self.training_settings(TaggingSettings, seed, legal=self.legal, **schemes)
-        dataset = Dataset.build(self._corpus(X, y), FeatureSettings.taken_from(self))
+        conversion = self._conversion()
+        self._warn(conversion)
+        dataset = Dataset.build(
+            self._corpus(X, y, keep_zeros=conversion is not None), self._features(conversion)
+        )
         weights = self._weights(given_weights, dataset)
         dev = None if X_dev is None else self._corpus(X_dev, y_dev)
-        job = tagging_job(replace(dataset, weights=weights), settings, dev=dev)
+        job = tagging_job(replace(dataset, weights=weights), self._settings(conversion), dev=dev)
+        if conversion is not None:
+            job.callbacks = [conversion.stop]
+            restrict(job, conversion)
         self._model: Model | None = job.run()
         self._stream: StreamTrainer | None = None
         self.n_iter_ = len(job.result.history)
+        self._store(self._model, job.result.history)
         return self
+
+    def _features(self, conversion: Conversion | None) -> FeatureSettings:
+        given = {} if conversion is None else {"cutoff": conversion.cutoff}
+        return FeatureSettings.taken_from(self, **given)
+
+    def _settings(self, conversion: Conversion | None) -> TaggingSettings:
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        more: dict[str, Any] = {name: getattr(self, name) for name in LabelSettings.declared()}
+        more |= {"legal": self.legal, **self._algorithm(conversion)}
+        if conversion is not None:
+            more["passes"] = conversion.passes
+        settings: TaggingSettings = self.training_settings(TaggingSettings, seed, **more)
+        return settings
+
+    def _algorithm(self, conversion: Conversion | None) -> dict[str, Any]:
+        """The name of adaptag's algorithm and its parameters, as settings."""
+        if conversion is not None:
+            return {"algorithm": conversion.algorithm, "parameters": conversion.parameters or None}
+        return {
+            "algorithm": DEFAULT if self.algorithm is None else self.algorithm,
+            "parameters": self.given_parameters() or None,
+        }
 
     def _weights(
         self, given: NDArray[np.float64] | None, dataset: Dataset
@@ -128,7 +178,7 @@ class CRF(BaseEstimator, EstimatorSettings, LabelSettings, FeatureSettings):  # 
         return with_class_weights(given, self.class_weight, dataset.labels, offsets, names)
 
     def _streams(self) -> bool:
-        return find_algorithm(self.algorithm).streams
+        return find_algorithm(self._algorithm(self._conversion())["algorithm"]).streams
 
     @available_if(_streams)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Sequences, y: Labels, sample_weight: ArrayLike | None = None) -> CRF:
@@ -146,16 +196,16 @@ class CRF(BaseEstimator, EstimatorSettings, LabelSettings, FeatureSettings):  # 
             raise ParameterError("partial_fit: class_weight must be a dictionary, not 'balanced'")
         corpus = self._corpus(X, y)
         stream: StreamTrainer | None = getattr(self, "_stream", None)
+        conversion = self._conversion()
         settings: dict[str, Any] = {
-            "algorithm": self.algorithm,
             "max_features": self.max_features,
             "legal": self.legal,
             "scheme": self.scheme,
             "output_scheme": self.output_scheme,
-            "parameters": self.given_parameters() or None,
+            **self._algorithm(conversion),
         }
         if stream is None or any(getattr(stream, name) != settings[name] for name in settings):
-            features = FeatureSettings.taken_from(self)
+            features = self._features(conversion)
             start = self.model_ if hasattr(self, "_model") else template_for(corpus, features)
             stream = StreamTrainer(start, **settings)
         codes, names = corpus.number_labels(stream.labels)
@@ -171,6 +221,8 @@ class CRF(BaseEstimator, EstimatorSettings, LabelSettings, FeatureSettings):  # 
     def model_(self) -> Model:
         """The trained model."""
         check_is_fitted(self)
+        if not hasattr(self, "_model"):
+            self._model = self._stored_model()
         if self._model is None:
             assert self._stream is not None
             self._model = self._stream.model()
@@ -182,7 +234,7 @@ class CRF(BaseEstimator, EstimatorSettings, LabelSettings, FeatureSettings):  # 
         return np.array(sorted(self.model_.labels), object)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_model")
+        return hasattr(self, "_model") or self._has_stored_model()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -195,14 +247,15 @@ class CRF(BaseEstimator, EstimatorSettings, LabelSettings, FeatureSettings):  # 
         if hasattr(self, "_model"):
             self.model_  # noqa: B018  made where it is not yet
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_stream"}
+        left_out = ("_stream", "_cached_tagger")
+        return {name: value for name, value in state.items() if name not in left_out}
 
-    def predict(self, X: Sequences) -> list[list[str]]:
-        """Find the best labels of each sequence."""
+    def predict(self, X: Sequences, *, constraints: Declared = None) -> list[list[str]]:
+        """Find the best labels of each sequence, under ``adaptag.Constraints`` if there are any."""
         model = self.model_
         corpus = self._corpus(X)
-        names = [model.labels[code] for code in model.tag_corpus(corpus).tolist()]
-        return _split(names, corpus.sentences)
+        codes = model.tag_corpus(corpus, DecodingOptions(constraints=constraints))
+        return _split([model.labels[code] for code in codes.tolist()], corpus.sentences)
 
     def predict_single(self, xseq: Sequence[Any]) -> list[str]:
         """Find the best labels of one sequence."""
@@ -248,22 +301,24 @@ class CRF(BaseEstimator, EstimatorSettings, LabelSettings, FeatureSettings):  # 
         model = self.model_
         tables = [model.weights_of(p)[1] for p in model.index.plain_edges()]
         return {
-            (a, b): float(sum(table[i, j] for table in tables if table is not None))
+            (a, b): weight
             for i, a in enumerate(model.states)
             for j, b in enumerate(model.states)
-            if tables
+            if (weight := float(sum(table[i, j] for table in tables if table is not None)))
         }
 
     @property
     def state_features_(self) -> dict[tuple[str, str], float]:
         """Weights of features and labels, (feature, label), in the scheme of training.
 
-        Every feature has a weight for every label, and most are close to 0: those below a hundredth
-        of the largest are omitted.
+        Those that are 0 are omitted. Without arguments of sklearn-crfsuite, every feature has a
+        weight for every label and most are close to 0: those below a hundredth of the largest are
+        omitted too.
         """
         model = self.model_
         table = model.node_weights()
-        least = np.abs(table).max(initial=0) / 100
+        every = self._conversion() is not None or self.model_filename is not None
+        least = 0 if every else np.abs(table).max(initial=0) / 100
         rows, columns = np.nonzero(np.abs(table) > least)
         names = {p: model.index.name(p) for p in np.unique(rows).tolist()}
         return {
@@ -279,10 +334,12 @@ class CRF(BaseEstimator, EstimatorSettings, LabelSettings, FeatureSettings):  # 
 
     # ---- how --------------------------------------------------------------------------------
 
-    def _corpus(self, X: Sequences, y: Labels | None = None) -> Corpus:
+    def _corpus(self, X: Sequences, y: Labels | None = None, *, keep_zeros: bool = False) -> Corpus:
         tokens = self.template is not None
         sequences = as_list(X, "X", SEQUENCES)
-        corpus: Corpus = corpus_of(sequences, y, tokens=tokens, labelled=y is not None)
+        corpus: Corpus = corpus_of(
+            sequences, y, tokens=tokens, labelled=y is not None, keep_zeros=keep_zeros
+        )
         return corpus
 
 

@@ -78,14 +78,20 @@ def flat_classification_report(
 def sequence_accuracy_score(
     y_true: Labels, y_pred: Labels, sample_weight: ArrayLike | None = None
 ) -> float:
-    """Return the share of sequences, of those with known labels, whose labels are all right."""
-    _check(y_true, y_pred)
+    """Return the share of sequences, of those with known labels, whose labels are all right.
+
+    A sequence with another number of labels is wrong. The score is 0 where there are no sequences.
+    """
+    _check_number(y_true, y_pred)
+    if not len(y_true):
+        return 0.0
     weights = np.ones(len(y_true))
     if sample_weight is not None:
         weights = checked_weights(sample_weight, len(y_true))
     known = np.array([any(label is not None for label in truth) for truth in y_true], bool)
     right = [
-        all(a is None or a == b for a, b in zip(truth, guess, strict=True))
+        len(truth) == len(guess)
+        and all(a is None or a == b for a, b in zip(truth, guess, strict=True))
         for truth, guess in zip(y_true, y_pred, strict=True)
     ]
     return _mean(np.array(right, bool), weights * known)
@@ -106,9 +112,13 @@ def chunk_f1_score(y_true: Labels, y_pred: Labels) -> float:
     return 0.0 if evaluation.chunks is None else evaluation.chunks.f1 / 100
 
 
-def _check(y_true: Labels, y_pred: Labels) -> None:
+def _check_number(y_true: Labels, y_pred: Labels) -> None:
     if len(y_true) != len(y_pred):
         raise AdaptagError(f"y_true holds {len(y_true)} sequences, y_pred {len(y_pred)}")
+
+
+def _check(y_true: Labels, y_pred: Labels) -> None:
+    _check_number(y_true, y_pred)
     for number, (truth, guess) in enumerate(zip(y_true, y_pred, strict=True), 1):
         if len(truth) != len(guess):
             raise AdaptagError(

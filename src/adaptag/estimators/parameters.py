@@ -55,4 +55,4 @@ class EstimatorSettings(AlgorithmSettings):
         names = [item.name for item in fields(AlgorithmSettings)]
         values = {name: getattr(self, name) for name in names if name != "parameters"}
         values["parameters"] = self.given_parameters() or None
-        return kind(**values, seed=seed, **more).check()
+        return kind(**{**values, **more}, seed=seed).check()

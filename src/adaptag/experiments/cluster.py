@@ -99,12 +99,18 @@ def _worker(shared: Shared) -> Worker:
 
 
 def run_planned_on_cluster(
-    planned: Sequence[PlannedRun], ray: Any, *, whole_objective: bool, check: Callable[[], None]
+    planned: Sequence[PlannedRun],
+    todo: Sequence[int],
+    ray: Any,
+    *,
+    whole_objective: bool,
+    check: Callable[[], None],
 ) -> Generator[tuple[int, Outcome | DivergenceError], None, None]:
     """Yield the outcome of runs with their numbers, as they finish.
 
     Args:
         planned: The runs.
+        todo: The numbers of those that are to be made.
         ray: The module, connected to a cluster.
         whole_objective: As for ``run_candidate``.
         check: A function that raises where the comparison is to be interrupted.
@@ -115,7 +121,7 @@ def run_planned_on_cluster(
         problems = {key: tasks.share(problem) for key, problem in distinct.items()}
         needed = [_cpus(run.candidate, largest) for run in planned]
         # Those that need many CPUs come first: they would wait until all others are finished.
-        for number in sorted(range(len(planned)), key=lambda number: -needed[number]):
+        for number in sorted(todo, key=lambda number: -needed[number]):
             run, cpus = planned[number], needed[number]
             settings = replace(run.settings, threads=cpus)
             arguments = problems[id(run.problem)], run.candidate, settings, whole_objective

@@ -15,6 +15,7 @@ import math
 import os
 import platform
 import re
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +27,8 @@ from adaptag.experiments.candidates import Candidate, check_candidates
 from adaptag.experiments.declarations import TAGGING
 from adaptag.experiments.progress import RunProgress
 from adaptag.experiments.results import Comparison, Entry, Significance
-from adaptag.experiments.runs import INTERRUPT, Outcome, PlannedRun, run_candidate
+from adaptag.experiments.run_state import RunState
+from adaptag.experiments.runs import Outcome, PlannedRun, run_candidate
 from adaptag.experiments.significance import (
     block_scores,
     paired_t_test,
@@ -35,6 +37,8 @@ from adaptag.experiments.significance import (
 )
 from adaptag.experiments.tasks import task_of
 from adaptag.training.interrupts import Interrupts
+from adaptag.training.result import INTERRUPT
+from adaptag.training.saving import Every
 from adaptag.version import __version__
 
 if TYPE_CHECKING:
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
     from adaptag.experiments.results import Run
     from adaptag.experiments.tasks import Task
     from adaptag.settings import Value
+    from adaptag.storage.files import PathLike
     from adaptag.training.callbacks import Callback
 
 __all__ = ["compare", "compare_candidates", "machine"]
@@ -62,6 +67,9 @@ def compare(
     on_run: Callable[[str, int | None, int, int], None] | None = None,
     on_result: Callable[[str, int | None, int, int, Run], None] | None = None,
     cluster: str | None = None,
+    checkpoint: PathLike | None = None,
+    every: int | str | None = None,
+    restart: bool = False,
     verbose: bool = False,
     **options: Any,
 ) -> Comparison:
@@ -86,6 +94,11 @@ def compare(
         cluster: The address of a Ray cluster, ``auto`` or ``local``; see ``adaptag.ray.connect``.
             Its trainings run at the same time, and give the same scores. There are no ``callbacks``
             and no ``on_run`` then.
+        checkpoint: A file for finished runs, with a folder beside it for the state of the one that
+            is going on: the same call continues from there later.
+        every: How often that state is saved: a number of passes, or a time such as ``"5m"``. By
+            default once a minute.
+        restart: Start over and discard the content of that file.
         verbose: Show the progress: a line per training, and a bar on a terminal and in a notebook.
         **options: The settings of the task: for tagging ``template``, ``cutoff`` and so on, and
             ``format``; see [the settings](guide/settings.md).
@@ -114,6 +127,9 @@ def compare(
             on_run=on_run,
             on_result=on_result,
             cluster=cluster,
+            checkpoint=checkpoint,
+            every=every,
+            restart=restart,
         )
 
 
@@ -126,6 +142,9 @@ def compare_candidates(
     on_run: Callable[[str, int | None, int, int], None] | None = None,
     on_result: Callable[[str, int | None, int, int, Run], None] | None = None,
     cluster: str | None = None,
+    checkpoint: PathLike | None = None,
+    every: int | str | None = None,
+    restart: bool = False,
 ) -> Comparison:
     """Train every candidate on its problem, and score it after each pass.
 
@@ -139,6 +158,9 @@ def compare_candidates(
         on_run: As in ``compare``.
         on_result: As in ``compare``.
         cluster: As in ``compare``.
+        checkpoint: As in ``compare``.
+        every: As in ``compare``.
+        restart: As in ``compare``.
 
     Raises:
         DivergenceError: No algorithm was finished, and training diverged. Where only some diverge,
@@ -152,26 +174,39 @@ def compare_candidates(
         for c, problem in candidates
         for seed in (seeds if c.algorithm.online else [None])
     ]
-    results: dict[int, Outcome | DivergenceError] = {}
+    state = RunState(
+        checkpoint,
+        planned,
+        whole_objective=whole_objective,
+        every=Every.of(every),
+        restart=restart,
+    )
+    results: dict[int, Outcome | DivergenceError] = {**state.done}
+    todo = [number for number in range(len(planned)) if number not in results]
     where = machine()
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.suppress(KeyboardInterrupt))
-        check = stack.enter_context(Interrupts()).check
+        interrupts = stack.enter_context(Interrupts())
         if cluster is None:
-            runs = _run_here(planned, whole_objective, check, callbacks, on_run)
+            runs = _run_here(
+                planned, todo, whole_objective, interrupts.check, callbacks, on_run, state
+            )
         else:
             from adaptag.experiments.cluster import connect, describe, run_planned_on_cluster
 
             ray = stack.enter_context(connect(cluster))
             where |= {"cluster": describe(ray)}
             runs = run_planned_on_cluster(
-                planned, ray, whole_objective=whole_objective, check=check
+                planned, todo, ray, whole_objective=whole_objective, check=interrupts.check
             )
         for number, result in stack.enter_context(contextlib.closing(runs)):
             results[number] = result
+            if isinstance(result, Outcome):
+                state.add(number, result)
             if on_result is not None and isinstance(result, Outcome):
                 name, seed = planned[number].candidate.name, planned[number].seed
                 on_result(name, seed, len(results), len(planned), result.run)
+        state.close()
     outcomes: dict[str, list[Outcome]] = {candidate.name: [] for candidate, _ in candidates}
     errors: dict[str, str] = {}
     for number in sorted(results):
@@ -208,15 +243,18 @@ def compare_candidates(
 
 def _run_here(
     planned: Sequence[PlannedRun],
+    todo: Sequence[int],
     whole_objective: bool,
     check: Callable[[], None],
     callbacks: Sequence[Callback],
     on_run: Callable[[str, int | None, int, int], None] | None,
+    state: RunState,
 ) -> Generator[tuple[int, Outcome | DivergenceError], None, None]:
     """Make the runs in this process, in turn; an algorithm that diverged is not run again."""
     diverged = set()
-    for number, run in enumerate(planned):
+    for number in todo:
         check()
+        run = planned[number]
         name = run.candidate.name
         if name in diverged:
             continue
@@ -225,7 +263,12 @@ def _run_here(
         result: Outcome | DivergenceError
         try:
             result = run_candidate(
-                run.problem, run.candidate, run.settings, whole_objective, callbacks
+                run.problem,
+                run.candidate,
+                run.settings,
+                whole_objective,
+                callbacks,
+                partial(state.file, number),
             )
         except DivergenceError as error:
             diverged.add(name)

@@ -7,9 +7,10 @@ import multiprocessing
 import os
 import shutil
 import signal
+import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ from adaptag.settings import AUTO
 from adaptag.training.algorithms import algorithm
 from adaptag.training.callbacks import Callback
 from adaptag.training.checkpoint import Checkpoint, checksum
+from adaptag.training.result import DIVERGED, INTERRUPT
+from adaptag.training.saving import CheckpointFile, Every
 from adaptag.training.settings import NEVER, TrainingSettings
 
 if TYPE_CHECKING:
@@ -39,6 +42,7 @@ __all__ = ["ONE_THREAD", "Job", "Search", "Worker", "finished", "run_jobs"]
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")
 DISK_ROOM = 1 << 30  # bytes of free disk space that checkpoints leave
+MOST_PAIRS = 10  # steps that a batch algorithm remembers, by default
 MOST_ENCODED = 8  # pairs of training and held-out part that a process caches
 
 
@@ -53,6 +57,7 @@ class Search:
         algorithm: The name of the algorithm.
         seed: The seed of the sentence order.
         folder: The folder of checkpoints.
+        every: How often the checkpoint of a job that is running is saved.
     """
 
     task: Task
@@ -61,6 +66,7 @@ class Search:
     algorithm: str
     seed: int
     folder: Path
+    every: Every = field(default_factory=Every)
 
     def part(self, fold: int, features: tuple[tuple[str, Any], ...] = ()) -> Part:
         """Encode the training part of a fold, and its held-out part with the same features."""
@@ -111,23 +117,22 @@ class Worker:
     def run(self, job: Job) -> JobResult | None:
         """Run a job from its checkpoint in the folder, if there is one; None: it was interrupted.
 
-        The new checkpoint replaces it there.
+        The new checkpoint replaces it there, while the job runs and at its end.
         """
         if self.stopped():
             return None
         path = self.search.folder / f"{job.number}-{job.fold}"
-        result, checkpoint = self.train(job, _load(path))
-        if checkpoint is not None:
-            self._save(checkpoint, path)
+        file = CheckpointFile(path, self.search.every, keep_best=False, keep_last=job.may_continue)
+        result, _ = self.train(job, _load(path), file)
         return result
 
     def train(
-        self, job: Job, earlier: Checkpoint | None
+        self, job: Job, earlier: Checkpoint | None, file: CheckpointFile | None = None
     ) -> tuple[JobResult | None, Checkpoint | None]:
         """Train from the checkpoint of an earlier job, if there is one that fits.
 
-        Training that diverges ends there, with the scores of the passes that earlier jobs made, or
-        else 0.
+        Training that diverges ends there, with the scores of the passes before, or else 0. Without
+        disk space for checkpoints, none are saved: a later job starts from the beginning.
 
         Returns:
             The result, None if it was interrupted; and a checkpoint, if there is something to
@@ -144,13 +149,16 @@ class Worker:
         )
         if earlier is not None and not self._fits(earlier, part.train, settings, job.passes):
             earlier = None
+        if file is not None and not self._has_room(part.train):
+            file = None
         history = [] if earlier is None else earlier.history
         ended, checkpoint = False, None
         if len(history) < job.passes:
             try:
                 result = part.run(
-                    replace(settings, passes=job.passes - len(history)),
+                    replace(settings, passes=job.passes),
                     resume=earlier,
+                    checkpoint=file,
                     callbacks=[_Stopping(self.stopped)],
                 )
             except KeyboardInterrupt:  # before the end of the first pass
@@ -159,8 +167,8 @@ class Worker:
                 ended = True
             else:
                 history = result.history
-                ended = result.stopped == "converged"
-                interrupted = result.stopped == "interrupt"
+                ended = result.stopped in ("converged", DIVERGED)
+                interrupted = result.stopped == INTERRUPT
                 if job.may_continue or interrupted:
                     checkpoint = result.checkpoint
                 if checkpoint is not None:
@@ -172,12 +180,15 @@ class Worker:
         done = JobResult(job.number, job.fold, job.passes, scores, seconds, ended)
         return done, checkpoint
 
-    def _save(self, checkpoint: Checkpoint, path: Path) -> None:
-        """Save a checkpoint; without disk space for it, a later job starts from the beginning."""
-        size = sum(array.nbytes for array in checkpoint.arrays.values())
-        with contextlib.suppress(AdaptagError, OSError):
-            if shutil.disk_usage(self.search.folder).free > size + DISK_ROOM:
-                checkpoint.save(path)
+    def _has_room(self, training: Examples) -> bool:
+        """Whether there is disk space for a checkpoint."""
+        chosen = algorithm(self.search.algorithm)
+        vectors = 2 if chosen.online else 2 * MOST_PAIRS + 2
+        size = 4 * training.layout.n_weights * vectors
+        try:
+            return shutil.disk_usage(self.search.folder).free > size + DISK_ROOM
+        except OSError:
+            return False
 
     def _fits(
         self, checkpoint: Checkpoint, training: Examples, settings: TrainingSettings, passes: int
@@ -219,7 +230,16 @@ _worker: Worker | None = None
 def _begin(search: Search, stopped: Any) -> None:
     global _worker
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the main process stops the others
+    threading.Thread(target=_end_with_parent, daemon=True).start()
     _worker = Worker(search, stopped.is_set)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it does, even if that was killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _run(job: Job) -> JobResult | None:

@@ -6,9 +6,11 @@ them of data and settings.
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from adaptag.errors import DivergenceWarning
 from adaptag.experiments.significance import f1
 from adaptag.training.job import TrainingJob
 
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
     from adaptag.training.callbacks import Callback
     from adaptag.training.checkpoint import Checkpoint
     from adaptag.training.job import Result, Scorer
+    from adaptag.training.saving import CheckpointFile
     from adaptag.training.settings import TrainingSettings
 
     Weights = NDArray[np.float32]
@@ -50,6 +53,7 @@ class Part:
         *,
         scorer: Scorer[Weights] | None = None,
         resume: Checkpoint | None = None,
+        checkpoint: CheckpointFile | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> Result:
         """Train, and score the weights after each pass; by default by the F1 of their counts."""
@@ -59,9 +63,12 @@ class Part:
             lambda weights, _: weights,
             scorer or CountScorer(self.counts),
             resume=resume,
+            checkpoint=checkpoint,
             callbacks=callbacks,
         )
-        job.run()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DivergenceWarning)  # the result says so
+            job.run()
         return job.result
 
 

@@ -8,25 +8,28 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptag.errors import DivergenceError, ModelError
 from adaptag.experiments.problem import CountScorer
 from adaptag.experiments.results import Run
 from adaptag.experiments.significance import f1
 from adaptag.training.callbacks import Callback
 from adaptag.training.initial_rate import objective
+from adaptag.training.result import DIVERGED, INTERRUPT
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from adaptag.experiments.candidates import Candidate
     from adaptag.experiments.problem import Part, Problem
     from adaptag.settings import Value
+    from adaptag.training.checkpoint import Checkpoint
     from adaptag.training.job import Result
+    from adaptag.training.saving import CheckpointFile
     from adaptag.training.settings import TrainingSettings
 
 __all__ = [
-    "INTERRUPT",
     "ZERO_TOLERANCE",
     "Outcome",
     "PlannedRun",
@@ -35,7 +38,6 @@ __all__ = [
 ]
 
 ZERO_TOLERANCE = 1e-6  # times the largest weight: smaller ones are rounding errors and count as 0
-INTERRUPT = "interrupt"  # why training ended
 
 
 def active_weights(weights: NDArray[np.float32]) -> int:
@@ -88,17 +90,31 @@ def run_candidate(
     settings: TrainingSettings,
     whole_objective: bool,
     callbacks: Sequence[Callback],
+    file: Callable[[int], tuple[CheckpointFile | None, Checkpoint | None]] | None = None,
 ) -> Outcome:
     """Train on every part, and score after each pass.
 
     Counts are added up over the parts; seconds, objective and active weights are their means. A
     part that stopped before the others stays as it was.
+
+    Args:
+        problem: What is trained on.
+        candidate: What is trained.
+        settings: The settings of training.
+        whole_objective: As in ``compare_candidates``.
+        callbacks: Called during the training.
+        file: Gives, for the number of a part, the file of the checkpoint of its training, and what
+            is in that file.
+
+    Raises:
+        DivergenceError: Training diverged, on any part and in any pass.
     """
     trained: list[_Trained] = []
-    for part in problem.parts:
+    for number, part in enumerate(problem.parts):
         if trained and trained[-1].result.stopped == INTERRUPT:
             raise KeyboardInterrupt
-        trained.append(_train(part, settings, whole_objective, callbacks))
+        saving = (None, None) if file is None else file(number)
+        trained.append(_train(part, settings, whole_objective, callbacks, *saving))
     passes = max(len(part.sums) for part in trained)
     sums = np.sum([_extended(part.sums, passes) for part in trained], axis=0)
     curves = {
@@ -159,16 +175,45 @@ class _CurveScorer(CountScorer):
             self.losses.append(objective(self.train, weights, self.values) / len(self.train))
         return float(f1(self.sums[-1]))
 
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What is noted, by name."""
+        return {
+            "rows": self.rows,
+            "sums": np.array(self.sums, np.int64).reshape(-1, 3),
+            "active": np.array(self.active, np.int64),
+            "losses": np.array(self.losses, np.float64),
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]], passes: int) -> None:
+        """Note the ``arrays`` of another scorer, as far as these many passes."""
+        try:
+            self.rows = arrays["rows"].copy()
+            self.sums = list(arrays["sums"][:passes].copy())
+            self.active = arrays["active"][:passes].tolist()
+            self.losses = arrays["losses"][:passes].tolist()
+        except KeyError:
+            raise ModelError("the checkpoint is not that of a comparison") from None
+
 
 def _train(
     part: Part,
     settings: TrainingSettings,
     whole_objective: bool,
     callbacks: Sequence[Callback],
+    checkpoint: CheckpointFile | None,
+    resume: Checkpoint | None,
 ) -> _Trained:
     scorer = _CurveScorer(part, settings.values() if whole_objective else None)
     begin, start = time.perf_counter(), _StartTime()
-    result = part.run(settings, scorer=scorer, callbacks=[start, *callbacks])
+    result = part.run(
+        settings,
+        scorer=scorer,
+        resume=resume,
+        checkpoint=checkpoint,
+        callbacks=[start, *callbacks],
+    )
+    if result.stopped == DIVERGED:
+        raise DivergenceError(result.error)
     n = len(result.history)
     if result.stopped == INTERRUPT and n < (settings.passes or settings.chosen.passes):
         raise KeyboardInterrupt

@@ -6,11 +6,12 @@ import json
 import os
 import shutil
 import tempfile
+import warnings
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from adaptag.errors import FileError, ParameterError
+from adaptag.errors import FileError, FileWarning, ParameterError
 from adaptag.storage.files import read_bytes, replace_file, shown
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from adaptag.storage.files import PathLike
 
-__all__ = ["JobResult", "State"]
+__all__ = ["JobResult", "State", "differing"]
 
 KIND = "adaptag tune"
 MOST_SHOWN = 60  # characters of a value in a message
@@ -125,7 +126,8 @@ class State:
                 file.write(_line(asdict(result)))
                 os.fsync(file.fileno())
         except OSError as error:
-            raise FileError(f"{self._path}: cannot write: {error.strerror}") from None
+            text = f"a finished job was not saved: {self._path}: cannot write: {error.strerror}"
+            warnings.warn(text, FileWarning, stacklevel=2)
 
     def _load(self, path: Path) -> None:
         where = shown(path)
@@ -138,14 +140,21 @@ class State:
             jobs = [JobResult.from_dict(fields) for fields in content[1:]]
         except (IndexError, KeyError, TypeError, ValueError):
             raise FileError(f"{where}: not the state of a search, or damaged") from None
-        for name, value in self._search.items() if jobs else ():  # nothing done: nothing lost
-            if saved.get(name) != value:
-                raise ParameterError(
-                    f"{where}: the state of another search: {name} is {_short(saved.get(name))} "
-                    f"there, {_short(value)} here; name another file, or start over "
-                    "(restart, --restart)"
-                )
+        difference = differing(saved, self._search)
+        if difference and jobs:  # nothing done: nothing lost
+            raise ParameterError(
+                f"{where}: the state of another search: {difference}; name another file, or start "
+                "over (restart, --restart)"
+            )
         self.done = {job.key: job for job in jobs}
+
+
+def differing(saved: Mapping[str, Any], expected: Mapping[str, Any]) -> str:
+    """The first difference between two descriptions of a search, in words; empty: there is none."""
+    for name, value in expected.items():
+        if saved.get(name) != value:
+            return f"{name} is {_short(saved.get(name))} there, {_short(value)} here"
+    return ""
 
 
 def _line(content: Mapping[str, Any]) -> bytes:

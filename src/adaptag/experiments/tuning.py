@@ -26,6 +26,7 @@ from adaptag.experiments.state import State
 from adaptag.experiments.tasks import task_of
 from adaptag.experiments.trials import ONE_PART, Trial, Tuning, json_value
 from adaptag.training.algorithms import algorithm as find_algorithm
+from adaptag.training.saving import Every
 from adaptag.training.settings import TrainingSettings
 from adaptag.version import __version__
 
@@ -61,7 +62,8 @@ def tune(
     seed: int = 1,
     jobs: int | None = None,
     cluster: str | None = None,
-    state_file: PathLike | None = None,
+    checkpoint: PathLike | None = None,
+    every: int | str | None = None,
     restart: bool = False,
     callbacks: Sequence[TuningCallback] = (),
     verbose: bool = False,
@@ -98,8 +100,11 @@ def tune(
             ``if __name__ == "__main__":``, as Python's multiprocessing does.
         cluster: Instead of processes on this machine, the address of a Ray cluster, ``auto`` or
             ``local``; see ``adaptag.ray.connect``.
-        state_file: Saves finished jobs; the same call continues from there later.
-        restart: Start over and discard the content of the state file.
+        checkpoint: A file for finished jobs, with a folder beside it for the state of those that
+            are running: the same call continues from there later.
+        every: How often that state is saved: a number of passes, or a time such as ``"5m"``. By
+            default once a minute.
+        restart: Start over and discard the content of the file.
         callbacks: Called during the search.
         verbose: Show the progress: a line per round, and a bar on a terminal and in a notebook.
         **options: The settings of the task that all trials share: for tagging ``template``,
@@ -107,7 +112,7 @@ def tune(
             [the settings](guide/settings.md).
 
     Raises:
-        KeyboardInterrupt: On Ctrl-C; finished jobs are in the state file.
+        KeyboardInterrupt: On Ctrl-C; finished jobs are in the file ``checkpoint``.
 
     Examples:
         >>> from adaptag.corpus.ingredients import ingredients
@@ -125,6 +130,7 @@ def tune(
             raise ParameterError(f"{name} is {value}; allowed: 1 or more")
     if jobs is not None and cluster is not None:
         raise ParameterError("jobs are processes on this machine; a cluster uses all its CPUs")
+    interval = Every.of(every)
     resolved_task = task_of(task, options)
     values = space_of(declaration, space, also, resolved_task.declaration.searchable())
     for name in values:
@@ -157,8 +163,8 @@ def tune(
             from adaptag.experiments.cluster import connect, run_jobs_on_cluster
 
             ray = stack.enter_context(connect(cluster))
-        state = stack.enter_context(State(state_file, description, restart=restart))
-        search = Search(prepared, corpus, parts, algorithm, seed, state.folder)
+        state = stack.enter_context(State(checkpoint, description, restart=restart))
+        search = Search(prepared, corpus, parts, algorithm, seed, state.folder, interval)
         runner = (
             run_jobs(search, jobs or cores()) if ray is None else run_jobs_on_cluster(search, ray)
         )

@@ -14,6 +14,7 @@ from adaptag.errors import CorpusError, ModelError, ParameterError
 from adaptag.features.settings import FeatureSettings
 from adaptag.features.template import Template
 from adaptag.parallel import threads_for
+from adaptag.storage.memory import check_memory
 from adaptag.storage.stored import PickledFields
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ __all__ = [
 
 NO_TOKEN = 0xFFFFFFFF
 KIND = "template"
+NUMBERING_BYTES = 4  # at least, for each line at each token
 GENERAL = "general"  # the template unless another one is given
 TENSORS = {
     "vocabulary_bytes": (np.uint8, 1),
@@ -117,6 +119,12 @@ class FeatureIndex(PickledFields):
         settings = (settings or FeatureSettings()).check()
         template = template_for(corpus, settings, labelled=labelled)
         columns = feature_columns(corpus, labelled=labelled)
+        firing = len(template.lines) * corpus.n_tokens
+        check_memory(
+            NUMBERING_BYTES * firing,
+            f"{corpus.n_tokens:,} tokens with the {len(template.lines):,} lines of the template",
+            "use fewer lines, or less data",
+        )
         if settings.hash_bits is not None:
             index = cls.hashed(template, settings.hash_bits, columns)
             return index, index.encode(corpus, labelled=labelled, threads=threads)
@@ -252,6 +260,7 @@ class FeatureIndex(PickledFields):
             "template": self.template.text,
             "attributes": self.template.attributes,
             "rich_attributes": self.template.rich_attributes,
+            "wapiti": self.template.wapiti,
             "n_columns": self.n_columns,
             "n_of_kind": list(self.n_of_kind),
             "hashed": self.is_hashed,
@@ -313,6 +322,7 @@ def template_of(header: Mapping[str, Any]) -> tuple[Template, int | None]:
         str(header["template"]),
         bool(header["attributes"]),
         rich_attributes=bool(header["rich_attributes"]),
+        wapiti=bool(header.get("wapiti", False)),
     )
     columns = None if header["n_columns"] is None else int(header["n_columns"])
     if (columns is None) != template.attributes or (columns or 0) < template.n_columns:
@@ -364,6 +374,8 @@ def check_columns(
     if n_columns is None or not corpus.n_tokens:
         return
     inside = labelled and corpus.given_labels is None  # the label is in the last column
+    if template.wapiti and corpus.n_columns >= n_columns + inside:
+        return  # Wapiti's models do not say how many columns there are behind those that they use
     allowed = {n_columns + inside, template.n_columns + inside}
     if corpus.n_columns not in allowed | (set() if labelled else {n_columns + 1}):
         line = f":{corpus.lines[0]}" if len(corpus.lines) else ""

@@ -1,4 +1,4 @@
-"""Feature templates: the language of CRF++, with a few words more.
+r"""Feature templates: the language of CRF++, with a few words more.
 
 A line is a letter and a text with macros::
 
@@ -15,6 +15,16 @@ the sentence it is ``_B-1``, ``_B-2``, … or ``_B+1``, ``_B+2``, …. Beyond CR
 columns share their features, as in CRF++: ``U:%x[-1,0]`` and ``U:%x[1,0]`` are a bag of words.
 Unlike CRF++, macros without text between them are not run together: ``a`` + ``bc`` is never
 ``ab`` + ``c``.
+
+A template with lines in lower case (``u``, ``b``), or with a macro ``%X``, ``%t``, ``%T``,
+``%m`` and ``%M``, consists of patterns of Wapiti::
+
+    u:suf=%m[0,0,".?.?.$"]   what a regular expression finds in the token; see ``cell_pattern.hpp``
+    u:num=%t[0,0,"^\d"]       whether it finds something: true or false
+    b:%X[-1,0]               ASCII letters in lower case; %M likewise
+
+There cells outside the sentence are ``_x-1``, …, to which macros apply too, ``#`` begins a comment
+anywhere, and lines share their features whatever their macros are.
 """
 
 from __future__ import annotations
@@ -37,23 +47,29 @@ __all__ = ["Template", "presets"]
 
 PRESETS = Path(__file__).with_name("presets")
 
-KINDS = {"U": 0, "*": 1, "B": 2}  # node, node and edge, edge
+KINDS = {"U": 0, "*": 1, "B": 2, "u": 0, "b": 2}  # node, node and edge, edge
 MACRO = re.compile(
-    r"%(?P<name>[a-z]+)(?P<length>[0-9]{0,4})\[(?P<row>[+-]?[0-9]{1,4}),(?P<column>[0-9]{1,4})\]"
+    r"%(?P<name>[A-Za-z]+)(?P<length>[0-9]{0,4})\[(?P<row>[+-]?[0-9]{1,4}),(?P<column>[0-9]{1,4})"
+    r'(?:,"(?P<pattern>(?:[^"\\]|\\.)*)")?\]'
 )
-TAKES_LENGTH: dict[str, bool] = dict(core.macros())  # the macros that the core computes
+ARGUMENTS: dict[str, str] = dict(core.macros())  # the macros that the core computes, what they take
+PATTERN = re.compile(r"(?:\^(?![*?])|(?!\^))(?:(?:\\.|[^\\*?])[*?]?)*")  # a regular expression
+LONGEST_PATTERN = 127  # bytes
+WAPITI = re.compile(r"^[ub]|^[^#\n]*%[XtTmM]\[", re.MULTILINE)  # what only patterns of Wapiti have
+WAPITI_HOLE = "%x[]"
 FURTHER_COLUMN = "{c}"  # in a preset: the line is repeated for each column after the first
 MAX_ROW = 1000
 
 
 @dataclass(frozen=True)
 class Macro:
-    """``%name[row,column]``, with a length where the name takes one."""
+    """``%name[row,column]``, with a length or a regular expression where the name takes one."""
 
     name: str
     length: int
     row: int
     column: int
+    pattern: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,6 +77,7 @@ class Line:
     """One template line: where it stands, its kind, its text with holes, and what fills them."""
 
     number: int
+    text: str
     kind: int
     skeleton: str
     macros: tuple[Macro, ...]
@@ -75,20 +92,23 @@ class Template:
         attributes: Whether the data consists of ready-made attributes, as in CRFsuite's files. Each
             attribute is then a node feature, and the lines of the template add further features.
         rich_attributes: Whether attributes have edge weights too.
+        wapiti: Whether the lines are patterns of Wapiti. True where one of them is no other.
         name: The file or preset, for messages.
     """
 
     text: str
     attributes: bool = False
     rich_attributes: bool = field(default=False, kw_only=True)
+    wapiti: bool = field(default=False, kw_only=True)
     name: str = field(default="<template>", compare=False)
     lines: tuple[Line, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "wapiti", self.wapiti or WAPITI.search(self.text) is not None)
         lines = tuple(
-            self._parse(number, line.rstrip())
+            self._parse(number, text)
             for number, line in enumerate(self.text.splitlines(), 1)
-            if line.strip() and not line.startswith("#")
+            if (text := self._without_comment(line))
         )
         if not lines and not self.attributes:
             raise TemplateError(f"{self.name}:1:1: no template line; allowed: U…, B…, *…")
@@ -118,7 +138,7 @@ class Template:
         text = str(source)
         if text in presets():
             return cls(_expand(_preset_text(text), n_columns), name=text)
-        if "\n" in text or (text[:1] in KINDS and not Path(text).exists()):
+        if "\n" in text or (text[:1] in ("U", "B", "*") and not Path(text).exists()):
             return cls(text)
         if not Path(text).exists():
             raise TemplateError(
@@ -136,12 +156,13 @@ class Template:
 
     def rich(self) -> Template:
         """The template in which every line, and every attribute, has edge weights too."""
-        text = re.sub(r"^U", "*", self.text, flags=re.MULTILINE)
+        text = re.sub(r"^[Uu]", "*", self.text, flags=re.MULTILINE)
         return replace(self, text=text, rich_attributes=self.attributes)
 
     def plain(self) -> Template:
         """The template in which lines and attributes with node weights have no edge weights."""
-        text = re.sub(r"^\*", "U", self.text, flags=re.MULTILINE)
+        letter = "u" if self.wapiti else "U"
+        text = re.sub(r"^\*", letter, self.text, flags=re.MULTILINE)
         return replace(self, text=text, rich_attributes=False)
 
     @property
@@ -165,20 +186,25 @@ class Template:
     def program(self) -> core.Program:
         """Compile for the core."""
         numbers = {skeleton: number for number, skeleton in enumerate(self.skeletons)}
-        columns: dict[tuple[int, str, int], int] = {}
+        columns: dict[tuple[int, str, int, str], int] = {}
         lines = [
             (
                 line.kind,
                 numbers[line.skeleton],
                 [
-                    (m.row, columns.setdefault((m.column, m.name, m.length), len(columns)))
+                    (m.row, columns.setdefault(source, len(columns)))
                     for m in line.macros
+                    for source in [(m.column, m.name, m.length, m.pattern)]
                 ],
             )
             for line in self.lines
         ]
         return core.Program(
-            list(columns), lines, 0 if self.attributes else -1, int(self.rich_attributes)
+            list(columns),
+            lines,
+            0 if self.attributes else -1,
+            int(self.rich_attributes),
+            self.wapiti,
         )
 
     def check_columns(self, n_columns: int, where: str) -> None:
@@ -203,7 +229,9 @@ class Template:
 
         if text[0] not in KINDS:
             raise fail(
-                1, f"{text[0]!r} does not start a template line; allowed: U, B, *, # (a comment)"
+                1,
+                f"{text[0]!r} does not start a template line; allowed: U, B, *, # (a comment), and "
+                "u, b as in Wapiti",
             )
         macros = []
         position = 0
@@ -213,25 +241,53 @@ class Template:
                 raise fail(
                     position + 1,
                     f"{text[position : position + 12]!r} is not a macro; allowed: %x[row,column], "
-                    f"{_other_macros()} likewise",
+                    f"{_other_macros()} likewise{_absolute(text[position:])}",
                 )
-            name, length = match["name"], int(match["length"] or 0)
-            if name not in TAKES_LENGTH:
-                raise fail(position + 1, unknown("macro", name, TAKES_LENGTH))
-            if TAKES_LENGTH[name] != (length > 0):
-                wanted = "a" if TAKES_LENGTH[name] else "no"
-                raise fail(position + 1, f"%{name} takes {wanted} length")
-            if abs(int(match["row"])) > MAX_ROW:
-                raise fail(position + 1, f"row {match['row']}; allowed: -{MAX_ROW} to {MAX_ROW}")
-            macros.append(Macro(name, length, int(match["row"]), int(match["column"])))
+            if mistake := _mistake(match):
+                raise fail(position + 1, mistake)
+            name, length, pattern = match["name"], int(match["length"] or 0), match["pattern"] or ""
+            macros.append(Macro(name, length, int(match["row"]), int(match["column"]), pattern))
             position = match.end()
-        skeleton = MACRO.sub(lambda m: f"%{m['name']}{m['length']}[]", text)
-        return Line(number, KINDS[text[0]], skeleton, tuple(macros))
+        if self.wapiti:
+            skeleton = text[0].lower() + MACRO.sub(WAPITI_HOLE, text)[1:]
+        else:
+            skeleton = MACRO.sub(lambda m: f"%{m['name']}{m['length']}[]", text)
+        return Line(number, text, KINDS[text[0]], skeleton, tuple(macros))
+
+    def _without_comment(self, line: str) -> str:
+        """What a line says, without the white space behind it; nothing if it is a comment."""
+        text = line.partition("#")[0] if self.wapiti or line.startswith("#") else line
+        return text.rstrip()
+
+
+def _mistake(match: re.Match[str]) -> str:
+    """What is wrong with a macro; nothing if it is right."""
+    name, length, pattern = match["name"], int(match["length"] or 0), match["pattern"]
+    if name not in ARGUMENTS:
+        return unknown("macro", name, ARGUMENTS)
+    takes = ARGUMENTS[name]
+    if (takes == "length") != (length > 0):
+        return f"%{name} takes {'a' if takes == 'length' else 'no'} length"
+    if (takes == "pattern") != (pattern is not None):
+        return f"%{name} takes {'a' if takes == 'pattern' else 'no'} regular expression"
+    if abs(int(match["row"])) > MAX_ROW:
+        return f"row {match['row']}; allowed: -{MAX_ROW} to {MAX_ROW}"
+    if pattern and not PATTERN.fullmatch(pattern):
+        return f'"{pattern}" has a ? or * that repeats no character'
+    if pattern and len(pattern.encode()) > LONGEST_PATTERN:
+        return f"a regular expression of {len(pattern.encode())} bytes; allowed: {LONGEST_PATTERN}"
+    return ""
+
+
+def _absolute(text: str) -> str:
+    """A remark on rows that Wapiti counts from the start or the end of the sentence."""
+    return "; rows with @ are not supported" if re.match(r"%[A-Za-z]+\[@", text) else ""
 
 
 def _other_macros() -> str:
     """The macros other than ``%x``, for a message."""
-    return ", ".join(f"%{name}{'N' * sized}" for name, sized in TAKES_LENGTH.items() if name != "x")
+    forms = {"": "%{}", "length": "%{}N", "pattern": '%{}[row,column,"pattern"]'}
+    return ", ".join(forms[takes].format(name) for name, takes in ARGUMENTS.items() if name != "x")
 
 
 def presets() -> list[str]:

@@ -13,26 +13,30 @@ from __future__ import annotations
 
 import struct
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptag.errors import AdaptagError, ModelError
-from adaptag.features.index import NO_TOKEN, FeatureIndex
 from adaptag.features.template import Template
 from adaptag.foreign.binary import BinaryFile
-from adaptag.foreign.chains import build_chain, build_index, check_memory, check_size
+from adaptag.foreign.chains import check_size, numbered_chain, why_not_writable
 from adaptag.foreign.double_array import UNIT, strings_of
-from adaptag.foreign.matching import FeatureMatcher
+from adaptag.foreign.features import (
+    check_macros,
+    index_of_strings,
+    string_features,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from adaptag.features.index import FeatureIndex
     from adaptag.model.linear_chain import LinearChain
 
-__all__ = ["read_crfpp", "read_crfpp_text"]
+__all__ = ["crfpp_text", "read_crfpp", "read_crfpp_text"]
 
 NAME = "CRF++"
 VERSION = 100
@@ -40,8 +44,7 @@ MAGIC = struct.pack("<2I", VERSION, 0)  # the version, and the type of the model
 HEADER = struct.Struct("<2Id3I")
 FIELDS = ("version", "cost-factor", "maxid", "xsize")
 MOST_COLUMNS = 10_000
-MOST_MACROS = 64  # in a line of the template
-STEPS = 64  # to find the tokens of the features, per byte of the file
+MOST_ROWS = 4  # farther outside of a sentence, all cells are the same in Wapiti
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,61 +141,71 @@ def _chain_of(file: BinaryFile, content: Content) -> LinearChain[FeatureIndex]:
         raise ModelError(f"{file.name}: not UTF-8; convert the text of the model first") from None
     except AdaptagError as error:
         raise file.fail(str(error)) from None
-    _check_template(file, template, content)
-    if len(set(features)) != len(features):
-        raise file.fail("a feature stands twice in the file")
-    with np.errstate(over="ignore", invalid="ignore"):
-        weights = (content.weights * content.cost_factor).astype(np.float32)
-    index, firsts = _build(file, template, features, content, y)
-    n_node = index.n_of_kind[0]
-    node = weights[firsts[:n_node, None] + np.arange(y)]
-    edge = weights[firsts[n_node:, None, None] + np.arange(y * y).reshape(1, y, y)]
-    return build_chain(file.name, NAME, labels, index, node, edge)
-
-
-def _check_template(file: BinaryFile, template: Template, content: Content) -> None:
-    """Raise where a template has what CRF++ does not have, or too much of something."""
-    for line in template.lines:
-        if any(macro.name != "x" for macro in line.macros) or line.skeleton[0] not in "UB":
-            raise file.fail(f"line {line.number} of the template is not of CRF++")
-        if len(line.macros) > MOST_MACROS:
-            raise file.fail(
-                f"line {line.number} of the template has {len(line.macros)} macros; "
-                f"allowed: {MOST_MACROS}"
-            )
+    check_macros(file, template, "UB", "x")
     if not template.n_columns <= content.n_columns <= MOST_COLUMNS:
         raise file.fail(
             f"xsize is {content.n_columns}; allowed: {template.n_columns}, as the template needs, "
             f"to {MOST_COLUMNS}"
         )
+    with np.errstate(over="ignore", invalid="ignore"):
+        weights = content.weights * np.float64(content.cost_factor)
+    numbered = [
+        (first, feature) for (first, _), feature in zip(content.features, features, strict=True)
+    ]
+    size = y, len(weights)
+    index, numbers = index_of_strings(file, template, numbered, size, content.n_columns)
+    return numbered_chain(file.name, NAME, labels, index, weights, numbers, sums_in_single=True)
 
 
-def _build(
-    file: BinaryFile, template: Template, features: Sequence[str], content: Content, y: int
-) -> tuple[FeatureIndex, NDArray[np.int64]]:
-    """The index, and the number of the first weight of each of its predicates."""
-    matcher = FeatureMatcher(template, STEPS * len(file.data) + 100_000, file.name)
-    vocabulary: dict[str, int] = {}
-    found: tuple[list[tuple[int, ...]], list[tuple[int, ...]]] = ([], [])  # node, edge
-    firsts: tuple[list[int], list[int]] = ([], [])
-    for (first, _), feature in zip(content.features, features, strict=True):
-        is_edge = feature.startswith("B")
-        if first + (y * y if is_edge else y) > len(content.weights):
-            raise file.fail(f"the weights of the feature {feature[:40]!r} are not in the file")
-        n_before = len(found[is_edge])
-        for skeleton, tokens in matcher.matches(feature):
-            numbers = (vocabulary.setdefault(token, len(vocabulary)) for token in tokens)
-            found[is_edge].append((skeleton, *numbers))
-            firsts[is_edge].append(first)
-        if len(found[is_edge]) == n_before:
-            raise file.fail(f"no line of the template makes the feature {feature[:40]!r}")
-    n_node, n_edge = map(len, found)
-    check_size(file.name, len(file.data), y, n_node, n_edge)
-    width = 1 + template.program().arity
-    check_memory(file.name, len(file.data), 4 * width * (n_node + n_edge), "keys of features")
-    keys = np.full((n_node + n_edge, width), NO_TOKEN, np.uint32)
-    for row, key in enumerate(found[0] + found[1]):
-        keys[row, : len(key)] = key
-    strings = [token.encode() for token in vocabulary]
-    index = build_index(file.name, template, strings, keys, (n_node, 0, n_edge), content.n_columns)
-    return index, np.array(firsts[0] + firsts[1], np.int64)
+def crfpp_text(chain: LinearChain[Any]) -> bytes:
+    """The text of the CRF++ model that gives the same labels; raise where there is none."""
+    reason = why_not_writable(chain) or _why_not_crfpp(chain)
+    if reason:
+        raise ModelError(f"the model cannot be written as a CRF++ model: {reason}")
+    index, template = chain.index, chain.index.template
+    letters = {"u": "U", "b": "B"}
+    cells = (
+        {b"_x%+d" % k: b"_B%+d" % k for k in range(-MOST_ROWS, MOST_ROWS + 1)}
+        if template.wapiti
+        else {}
+    )
+    features = string_features(chain, NAME, letters, cells)
+    n_weights = max((f.number + len(f.weights) for f in features), default=0)
+    weights = np.zeros(n_weights)
+    for feature in features:
+        weights[feature.number : feature.number + len(feature.weights)] = feature.weights
+    lines = [letters.get(line.text[0], line.text[0]) + line.text[1:] for line in template.lines]
+    sections = [
+        [
+            f"version: {VERSION}",
+            "cost-factor: 1",
+            f"maxid: {n_weights}",
+            f"xsize: {index.n_columns}",
+        ],
+        list(chain.labels),
+        lines,
+    ]
+    text = "".join("\n".join(section) + "\n\n" for section in sections).encode()
+    by_name = sorted(features, key=lambda feature: feature.name)
+    names = b"".join(b"%d %s\n" % (feature.number, feature.name) for feature in by_name)
+    return b"".join([text, names, b"\n", *(b"%.16f\n" % weight for weight in weights.tolist())])
+
+
+def _why_not_crfpp(chain: LinearChain[Any]) -> str:
+    """Why CRF++ has no form for the features or labels; empty where it has one."""
+    template = chain.index.template
+    if template.attributes:
+        return "its features are attributes, not those of a template"
+    for line in template.lines:
+        others = sorted({f"%{macro.name}" for macro in line.macros} - {"%x"})
+        if others:
+            return f"line {line.number} of its template has {', '.join(others)}; CRF++ has %x only"
+        if line.skeleton[0] == "*":
+            return f"line {line.number} of its template begins with *; CRF++ has U and B only"
+        if template.wapiti and any(abs(macro.row) > MOST_ROWS for macro in line.macros):
+            return f"line {line.number} of its template has a row beyond {MOST_ROWS}"
+    if any(not label or len(label.split()) != 1 for label in chain.labels):
+        return "a label is empty or has white space"
+    if chain.index.tensors["vocabulary_bytes"].tobytes().find(b"\n") >= 0:
+        return "a token of its features has a line break"
+    return ""

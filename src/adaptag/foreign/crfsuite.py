@@ -20,13 +20,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from adaptag._native import core
 from adaptag.errors import ModelError
 from adaptag.features.index import NO_TOKEN, FeatureIndex
 from adaptag.features.template import Template
 from adaptag.foreign.binary import WORD, BinaryFile
-from adaptag.foreign.chains import build_chain, build_index, check_size
+from adaptag.foreign.chains import (
+    LARGEST,
+    build_index,
+    check_labels,
+    check_memory,
+    check_size,
+    rounded_chain,
+)
 from adaptag.foreign.cqdb import read_quarks, write_quarks
-from adaptag.model.compact_index import CompactIndex
+from adaptag.foreign.sparse_chain import SparseChain
+from adaptag.model.original import OriginalWeights
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -35,11 +44,15 @@ if TYPE_CHECKING:
 
     from adaptag.model.linear_chain import LinearChain
 
-__all__ = ["crfsuite_bytes", "read_crfsuite"]
+__all__ = ["MAGIC", "crfsuite_bytes", "crfsuite_header", "read_crfsuite", "read_sparse"]
 
 MAGIC = b"lCRF"
 NAME = "CRFsuite"
 HEADER = struct.Struct("<4sI4s9I")
+FIELDS = (
+    *("magic", "size", "type", "version", "num_features", "num_labels", "num_attrs"),
+    *("off_features", "off_labels", "off_attrs", "off_labelrefs", "off_attrrefs"),
+)
 VERSION = 100
 FEATURE = np.dtype([("type", "<u4"), ("source", "<u4"), ("target", "<u4"), ("weight", "<f8")])
 STATE, TRANSITION = 0, 1
@@ -49,10 +62,22 @@ MAX_SIZE = 0xFFFFFFFF
 
 def read_crfsuite(data: bytes, name: str = "<bytes>") -> LinearChain[FeatureIndex]:
     """Read the bytes of a CRFsuite model; a damaged one raises a ModelError."""
+    chain = read_sparse(data, name)
+    y, n = len(chain.labels), len(chain.attributes)
+    check_size(name, len(data), y, n, 1)
+    layout = core.Layout(y, n, 0, 1)
+    weights = np.zeros(layout.n_weights)
+    split = n * layout.width
+    weights[:split].reshape(n, layout.width)[chain.sources, chain.targets] = chain.weights
+    weights[split:].reshape(y, layout.width)[:, :y] = chain.transitions
+    index = _index_of(name, chain.attributes)
+    return rounded_chain(name, NAME, chain.labels, index, OriginalWeights(weights))
+
+
+def read_sparse(data: bytes, name: str = "<bytes>") -> SparseChain:
+    """Read the weights as CRFsuite has them; a damaged model raises a ModelError."""
     file = BinaryFile(data, name, NAME)
-    file.magic(0, MAGIC, "the file")
-    header = file.part(0, HEADER.size, "the header").data
-    _, size, kind, version, _, n_labels, n_attributes, *offsets = HEADER.unpack(header)
+    size, kind, version, _, n_labels, n_attributes, *offsets = _read_header(file)
     if size != len(data):
         raise file.fail(f"the header says {size} bytes; the file has {len(data)}")
     if kind != b"FOMC" or version != VERSION:
@@ -60,7 +85,9 @@ def read_crfsuite(data: bytes, name: str = "<bytes>") -> LinearChain[FeatureInde
             f"{name}: a CRFsuite model of type {kind!r}, version {version}; "
             f"allowed: {b'FOMC'!r}, version {VERSION}"
         )
-    check_size(name, len(data), n_labels, n_attributes, 1)
+    if n_labels:  # a model that was trained without data has none
+        check_labels(name, n_labels)
+    check_memory(name, len(data), 32 * n_labels**2, f"transitions of {n_labels:,} labels")
     labels = read_quarks(file, offsets[1], n_labels, "labels")
     attributes = read_quarks(file, offsets[2], n_attributes, "attributes")
     features = _read_features(file, offsets[0], n_labels, n_attributes)
@@ -68,17 +95,36 @@ def read_crfsuite(data: bytes, name: str = "<bytes>") -> LinearChain[FeatureInde
     for offset, n, type_, what in lists:
         _check_references(file, offset, n, features, type_, what or "attributes")
     try:
-        names = [label.decode() for label in labels]
+        names = tuple(label.decode() for label in labels)
     except UnicodeDecodeError:
         raise ModelError(f"{name}: a label is not valid UTF-8") from None
     states = features[features["type"] == STATE]
-    transitions = features[features["type"] == TRANSITION]
-    node = np.zeros((n_attributes, n_labels), np.float32)
-    edge = np.zeros((1, n_labels, n_labels), np.float32)
-    with np.errstate(over="ignore"):  # what is too large is found below
-        node[states["source"], states["target"]] = states["weight"]
-        edge[0, transitions["source"], transitions["target"]] = transitions["weight"]
-    return build_chain(name, NAME, names, _index_of(name, attributes), node, edge)
+    states = states[np.argsort(states["source"], kind="stable")]
+    pairs = features[features["type"] == TRANSITION]
+    transitions = np.zeros((n_labels, n_labels))
+    transitions[pairs["source"], pairs["target"]] = pairs["weight"]
+    return SparseChain(
+        names,
+        attributes,
+        np.searchsorted(states["source"], np.arange(n_attributes + 1)).astype(np.int64),
+        states["target"].astype(np.uint32),
+        states["weight"].astype(np.float64),
+        transitions,
+    )
+
+
+def crfsuite_header(data: bytes) -> dict[str, str]:
+    """The fields of the header of a model that was read, as ``crfsuite dump`` shows them."""
+    values = HEADER.unpack(data[: HEADER.size])
+    shown = [value.decode() if isinstance(value, bytes) else str(value) for value in values[:7]]
+    places = [f"0x{offset:X}" for offset in values[7:]]
+    return dict(zip(FIELDS, [*shown, *places], strict=True))
+
+
+def _read_header(file: BinaryFile) -> tuple[Any, ...]:
+    """All fields of the header but the magic."""
+    file.magic(0, MAGIC, "the file")
+    return HEADER.unpack(file.part(0, HEADER.size, "the header").data)[1:]
 
 
 def _read_features(
@@ -93,10 +139,10 @@ def _read_features(
         raise file.fail("a feature is neither of a state nor of a transition")
     if (features["source"] >= limits).any() or (features["target"] >= n_labels).any():
         raise file.fail("a feature names a label or an attribute that does not exist")
-    if not np.isfinite(features["weight"]).all():
-        raise file.fail("a weight is not finite")
-    places = np.stack([features[field] for field in ("type", "source", "target")])
-    if len(np.unique(places, axis=1).T) != n:
+    if not (np.abs(features["weight"]) <= LARGEST).all():
+        raise file.fail(f"a weight is not finite, or larger than {LARGEST:g}")
+    rows = features["type"] * np.int64(n_attributes) + features["source"]
+    if len(np.unique(rows * n_labels + features["target"])) != n:
         raise file.fail("two features have the same place")
     return features
 
@@ -134,7 +180,7 @@ def _check_references(
     if (
         (found["type"] != type_).any()
         or (found["source"] != np.repeat(np.arange(n), counts)).any()
-        or len(np.unique(numbers)) != len(numbers)
+        or (np.bincount(numbers) > 1).any()
     ):
         raise file.fail(f"the lists of features of {what} do not fit the features")
 
@@ -148,31 +194,24 @@ def _index_of(name: str, attributes: Sequence[bytes]) -> FeatureIndex:
     return build_index(name, Template.for_attributes(), attributes, keys, (n, 0, 1))
 
 
-def crfsuite_bytes(chain: LinearChain[Any]) -> bytes:
+def crfsuite_bytes(model: LinearChain[Any] | SparseChain) -> bytes:
     """The bytes of the CRFsuite model that gives the same labels; raise where there is none."""
-    _check_writable(chain)
-    index: FeatureIndex = chain.index
-    node, edges = chain.node_weights(), chain.edge_weights()
-    used = np.flatnonzero(node.any(axis=1))  # CRFsuite drops attributes without weights too
-    n_labels, n = len(chain.labels), len(used)
-    transitions = edges.sum(axis=0, dtype=np.float64)
-    parts = []
-    for type_, table in ((STATE, node[used]), (TRANSITION, transitions)):
-        source, target = np.nonzero(table)
-        part = np.zeros(len(source), FEATURE)
-        part["type"], part["source"], part["target"] = type_, source, target
-        part["weight"] = table[source, target]
-        parts.append(part)
-    states, pairs = parts
-    features = np.concatenate(parts)
-    offsets = index.tensors["vocabulary_offsets"].tolist()
-    text = index.tensors["vocabulary_bytes"].tobytes()
-    tokens = index.tensors["keys"][used, 1].tolist()
-    names = [text[offsets[token] : offsets[token + 1]] for token in tokens]
+    chain = model if isinstance(model, SparseChain) else SparseChain.of(model)
+    names = [*(label.encode() for label in chain.labels), *chain.attributes]
+    if any(b"\0" in text for text in names):
+        raise ModelError(
+            "the model cannot be written as a CRFsuite model: a label or an attribute contains a "
+            "NUL character"
+        )
+    n_labels, n = len(chain.labels), len(chain.attributes)
+    states = _records(STATE, chain.sources, chain.targets, chain.weights)
+    source, target = np.nonzero(chain.transitions)
+    pairs = _records(TRANSITION, source, target, chain.transitions[source, target])
+    features = np.concatenate([states, pairs])
     chunks = [
         struct.pack("<4s2I", b"FEAT", 12 + features.nbytes, len(features)) + features.tobytes(),
-        write_quarks([label.encode() for label in chain.labels]),
-        write_quarks(names),
+        write_quarks(names[:n_labels]),
+        write_quarks(names[n_labels:]),
     ]
     places, end = [], HEADER.size
     for chunk in chunks:
@@ -191,6 +230,16 @@ def crfsuite_bytes(chain: LinearChain[Any]) -> bytes:
         raise ModelError(f"the model takes {end:,} bytes; a CRFsuite file has at most {MAX_SIZE:,}")
     header = HEADER.pack(MAGIC, end, b"FOMC", VERSION, 0, n_labels, n, *places)
     return b"".join([header, *chunks])
+
+
+def _records(
+    type_: int, source: NDArray[Any], target: NDArray[Any], weight: NDArray[np.float64]
+) -> NDArray[np.void]:
+    """The records of features of a type."""
+    records = np.zeros(len(source), FEATURE)
+    records["type"], records["source"], records["target"] = type_, source, target
+    records["weight"] = weight
+    return records
 
 
 def _references(
@@ -212,27 +261,3 @@ def _references(
         + places.tobytes()
         + lists.tobytes()
     )
-
-
-def _check_writable(chain: LinearChain[Any]) -> None:
-    """Raise where CRFsuite has no form for what the model has."""
-    index = chain.index
-    reason = ""
-    if not isinstance(index, FeatureIndex) or not index.template.attributes:
-        reason = "its features come from a template, not from attributes"
-    elif isinstance(index, CompactIndex):
-        reason = "it is compact"
-    elif index.is_hashed:
-        reason = "its features are hashed and have no names"
-    elif index.n_of_kind[1]:
-        reason = "its attributes have edge weights"
-    elif (index.tensors["keys"][: index.n_of_kind[0], 0] != 0).any():
-        reason = "it has features beside those of attributes"
-    elif chain.states != chain.labels or chain.legal is not None:
-        reason = "it was trained with another label scheme; train with scheme='as-is'"
-    elif chain.temperature != 1:
-        reason = "it is calibrated"
-    elif any("\0" in label for label in chain.labels):
-        reason = "a label contains a NUL character"
-    if reason:
-        raise ModelError(f"the model cannot be written as a CRFsuite model: {reason}")

@@ -25,8 +25,13 @@ READERS = {  # module and function by the first bytes
     b"lCRF": "crfsuite.read_crfsuite",
     b"d\0\0\0\0\0\0\0": "crfpp.read_crfpp",
     b"version: ": "crfpp.read_crfpp_text",
+    b"#mdl#": "wapiti.read_wapiti",
 }
-FORMATS = {"crfsuite": "crfsuite.crfsuite_bytes"}  # that are written
+FORMATS = {  # that are written
+    "crfsuite": "crfsuite.crfsuite_bytes",
+    "crf++": "crfpp.crfpp_text",
+    "wapiti": "wapiti.wapiti_bytes",
+}
 
 
 def read_foreign(path: PathLike) -> LinearChain[FeatureIndex] | None:
@@ -49,7 +54,7 @@ def write_foreign(chain: LinearChain[Any], path: PathLike, format: str) -> None:
     Args:
         chain: The model.
         path: The file.
-        format: The format of the file: ``crfsuite``.
+        format: The format of the file: ``crfsuite``, ``crf++`` (the text form) or ``wapiti``.
     """
     if format not in FORMATS:
         raise ParameterError(unknown("format", format, FORMATS))

@@ -17,16 +17,19 @@ if TYPE_CHECKING:
 
     from adaptag.features.template import Template
 
+    Token = tuple[str, bool]  # what follows it, and the length that it has at least
+
 __all__ = ["FeatureMatcher"]
 
 HOLE = re.compile(r"%x\[\]")
+MAYBE_EMPTY = ("m", "M")  # the macros whose values may be empty
 
 
 class FeatureMatcher:
     """Finds all ways in which the lines of a template make a feature string.
 
     Attributes:
-        template: The template, whose macros are all ``%x``.
+        template: The template, each hole of whose skeletons is ``%x[]``.
         steps: The number of steps that may still be taken, for all strings.
         name: The file, for messages.
     """
@@ -35,10 +38,16 @@ class FeatureMatcher:
         self.template = template
         self.name = name
         self.steps = steps
-        self._forms: dict[str, list[tuple[int, list[str]]]] = {}  # by the text before a token
+        self._forms: dict[str, list[tuple[int, list[Token]]]] = {}  # by the text before a token
         for number, skeleton in enumerate(template.skeletons):
             first, *others = HOLE.split(skeleton)
-            self._forms.setdefault(first, []).append((number, others))
+            same = [line for line in template.lines if line.skeleton == skeleton]
+            shortest = [
+                min(line.macros[hole].name not in MAYBE_EMPTY for line in same)
+                for hole in range(len(others))
+            ]
+            tokens = list(zip(others, shortest, strict=True))
+            self._forms.setdefault(first, []).append((number, tokens))
         self._lengths = sorted({len(first) for first in self._forms})
 
     def matches(self, feature: str) -> Iterator[tuple[int, tuple[str, ...]]]:
@@ -50,23 +59,23 @@ class FeatureMatcher:
                 if not others:
                     if len(feature) == length:
                         yield number, ()
-                elif feature.endswith(others[-1]):
+                elif feature.endswith(others[-1][0]):
                     for tokens in self._splits(feature, length, others):
                         yield number, tokens
 
-    def _splits(self, text: str, begin: int, separators: list[str]) -> Iterator[tuple[str, ...]]:
-        """Split what follows ``begin`` into tokens, none empty, each with its separator behind."""
+    def _splits(self, text: str, begin: int, tokens: list[Token]) -> Iterator[tuple[str, ...]]:
+        """Split what follows ``begin`` into tokens, each with its separator behind."""
         self._step()
-        separator, *others = separators
+        (separator, shortest), *others = tokens
         if not others:
             end = len(text) - len(separator)
-            if end > begin:
+            if end >= begin + shortest:
                 yield (text[begin:end],)
             return
-        end = text.find(separator, begin + 1)
-        while 0 <= end < len(text):
-            for tokens in self._splits(text, end + len(separator), others):
-                yield text[begin:end], *tokens
+        end = text.find(separator, begin + shortest)
+        while end >= 0:
+            for rest in self._splits(text, end + len(separator), others):
+                yield text[begin:end], *rest
             end = text.find(separator, end + 1)
 
     def _step(self) -> None:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from typing_extensions import Self
 
+    from adaptag.model.original import OriginalWeights
+
 __all__ = ["CALIBRATION", "LinearChain", "check_temperature"]
 
 VERSION = 4
@@ -67,6 +69,8 @@ class LinearChain(Shown, Stored, Generic[Index]):
             being outside of the sentence. None means that all are possible.
         state: The state from which training can continue, by name; empty if it was not kept.
         extra: Further arrays that belong to the configuration, by name.
+        original: The weights as they are in the file of another program, which the model was read
+            from; None for all other models. They are not saved.
     """
 
     kind: ClassVar[str] = "model"
@@ -80,6 +84,7 @@ class LinearChain(Shown, Stored, Generic[Index]):
     legal: NDArray[np.uint8] | None = field(default=None, kw_only=True)
     state: Mapping[str, NDArray[Any]] = field(default_factory=dict, kw_only=True)
     extra: Mapping[str, NDArray[Any]] = field(default_factory=dict, kw_only=True)
+    original: OriginalWeights | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "states", self.states or self.labels)

@@ -29,9 +29,9 @@ from adaptag.ray.inputs import split_files
 from adaptag.ray.shards import ShardData
 from adaptag.ray.workers import Workers
 from adaptag.settings import AUTO, split_options, with_options
-from adaptag.training.checkpoint import check_checkpoint, continued
 from adaptag.training.job import TrainingJob
 from adaptag.training.mixing import check_parameters, rounds_for
+from adaptag.training.saving import Saving
 from adaptag.training.settings import TaggingSettings, parameter_names
 
 if TYPE_CHECKING:
@@ -59,6 +59,7 @@ def train(
     dev: Any = None,
     resume: PathLike | None = None,
     checkpoint: PathLike | None = None,
+    every: int | str | None = None,
     format: ColumnFormat | None = None,  # noqa: A002
     skip_bad: bool = False,
     callbacks: Sequence[Callback] = (),
@@ -78,7 +79,8 @@ def train(
             of their number.
         dev: Development data: it is scored after every pass, and the best pass is kept.
         resume: A checkpoint to continue from, on the same data with the same number of workers.
-        checkpoint: A file for the state of training after each pass, for ``resume``.
+        checkpoint: A file for the state of training, for ``resume``.
+        every: How often it is saved, as for ``adaptag.train``; by default after each pass.
         format: The format of column files, if it cannot be detected.
         skip_bad: Whether parts of files that cannot be read are left out, with a note.
         callbacks: Objects that are notified of the progress and can stop training.
@@ -88,11 +90,8 @@ def train(
         options, FeatureSettings, TaggingSettings, also=parameter_names()
     )
     settings = TaggingSettings.from_options(training, parameters)
-    state = None
-    if resume is not None:
-        state, settings = continued(resume, settings, {**training, **parameters})
-    elif checkpoint is not None:
-        check_checkpoint(settings)
+    saving = Saving.of(checkpoint, 1 if checkpoint is not None and every is None else every, resume)
+    settings = saving.continued(settings, training)
     with connect(cluster, object_store=OBJECT_STORE) as ray:
         number = workers or n_cpus(ray)
         shards = shard_data(data, labels, number, format or ColumnFormat(), skip_bad=skip_bad)
@@ -101,9 +100,7 @@ def train(
         ) as job:
             if dev is not None:
                 add_development_data(job, dev, format)
-            job.resume = state
-            if checkpoint is not None:
-                job.save = lambda state: state.save(checkpoint)
+            saving.attach(job)
             return job.run()
 
 

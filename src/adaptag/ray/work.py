@@ -212,12 +212,10 @@ class Tagging(Work):
         if corpus.n_tokens == 0:
             none = np.empty(0, np.float32) if self.options.marginals else None
             return np.empty(0, np.int32), none
-        ids = model.tag_corpus(corpus, self.options.legal, threads, self.options.constraints)
+        ids = model.tag_corpus(corpus, self.options.decoding(threads))
         if not self.options.marginals:
             return ids, None
-        table = model.marginals_corpus(
-            corpus, self.options.legal, threads, self.options.constraints
-        )
+        table = model.marginals_corpus(corpus, self.options.decoding(threads))
         return ids, table[range(len(ids)), ids]
 
 

@@ -13,8 +13,7 @@ from adaptag._native import core
 from adaptag.corpus.data import as_list
 from adaptag.corpus.text import unix_line_ends
 from adaptag.errors import CorpusError, ParameterError, described
-from adaptag.storage.files import read_bytes, shown
-from adaptag.storage.tensors import check_path
+from adaptag.storage.files import check_path, read_bytes, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

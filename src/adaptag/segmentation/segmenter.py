@@ -29,6 +29,7 @@ from adaptag.segmentation.training import (
 from adaptag.settings import split_options, with_options
 from adaptag.storage.stored import Stored
 from adaptag.training.online import PASS_SIZE, Trainer
+from adaptag.training.saving import Saving
 from adaptag.training.settings import TrainingSettings, parameter_names, with_parameters
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
     from adaptag._native import core
     from adaptag.segmentation.cutter import Segmented
+    from adaptag.storage.files import PathLike
     from adaptag.training.callbacks import Callback
 
     Chain = LinearChain[CharacterIndex]
@@ -110,6 +112,9 @@ class Segmenter(Shown, SegmenterSettings, CharacterFeatures, TrainingSettings, C
         y: Iterable[Sequence[str]] | None = None,
         *,
         dev: Segmented | None = None,
+        resume: PathLike | None = None,
+        checkpoint: PathLike | None = None,
+        every: int | str | None = None,
         callbacks: Sequence[Callback] = (),
     ) -> Segmenter:
         """Train.
@@ -119,16 +124,22 @@ class Segmenter(Shown, SegmenterSettings, CharacterFeatures, TrainingSettings, C
                 or plain texts, where ``y`` is given.
             y: The words of each text.
             dev: Development data, segmented: scored after every pass, and the best pass is kept.
+            resume: A checkpoint to continue from, as for ``adaptag.train``.
+            checkpoint: A file for the state of training, as for ``adaptag.train``.
+            every: How often it is saved.
             callbacks: Objects that are notified of the progress and can stop training.
         """
+        saving = Saving.of(checkpoint, every, resume)
+        training = TrainingSettings.taken_from(self)
         job = segmentation_job(
             self.read(X, y),
             SegmenterSettings.taken_from(self),
             CharacterFeatures.taken_from(self),
-            TrainingSettings.taken_from(self),
+            saving.continued(training, training.given()),
             dev=None if dev is None else self.read(dev),
         )
         job.callbacks = callbacks
+        saving.attach(job)
         self._set_model(job.run())
         return self
 
@@ -254,6 +265,9 @@ class Segmenter(Shown, SegmenterSettings, CharacterFeatures, TrainingSettings, C
         words: Iterable[Sequence[str]] | None = None,
         *,
         dev: Segmented | None = None,
+        resume: PathLike | None = None,
+        checkpoint: PathLike | None = None,
+        every: int | str | None = None,
         callbacks: Sequence[Callback] = (),
         **options: Any,
     ) -> Segmenter:
@@ -263,6 +277,9 @@ class Segmenter(Shown, SegmenterSettings, CharacterFeatures, TrainingSettings, C
             data: Segmented text, as for ``fit``.
             words: The words of each text, where ``data`` holds plain texts.
             dev: Development data, segmented.
+            resume: A checkpoint to continue from, as for ``adaptag.train``.
+            checkpoint: A file for the state of training, as for ``adaptag.train``.
+            every: How often it is saved.
             callbacks: Objects that are notified of the progress and can stop training.
             **options: The arguments of the class, and the parameters of the algorithm.
         """
@@ -271,7 +288,13 @@ class Segmenter(Shown, SegmenterSettings, CharacterFeatures, TrainingSettings, C
         )
         arguments = {name: value for group in groups for name, value in group.items()}
         return cls(**with_parameters(arguments, parameters)).fit(
-            data, words, dev=dev, callbacks=callbacks
+            data,
+            words,
+            dev=dev,
+            resume=resume,
+            checkpoint=checkpoint,
+            every=every,
+            callbacks=callbacks,
         )
 
     def calibration(

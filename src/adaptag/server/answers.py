@@ -12,7 +12,8 @@ import numpy as np
 from adaptag.corpus.data import CLASSIFICATION, corpus_of
 from adaptag.corpus.span_files import OUTSIDE
 from adaptag.corpus.tokenizers import tokenizer_of
-from adaptag.decoding.texts import check_takes_text
+from adaptag.decoding.options import DecodingOptions
+from adaptag.decoding.texts import check_takes_text, tag_texts
 from adaptag.server.batching import Answered
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from adaptag.classification.documents import DocumentClassifier
     from adaptag.corpus.spans import Span
     from adaptag.corpus.tokenizers import Place
+    from adaptag.decoding.constraints import Constraints
     from adaptag.decoding.explanation import TokenExplanation
     from adaptag.decoding.model import Model
     from adaptag.segmentation.segmenter import Segmenter
@@ -42,6 +44,7 @@ class Options(NamedTuple):
         probabilities: Whether to answer with probabilities.
         nbest: How many of the best label sequences to answer with.
         threads: How many threads may be used; None means all cores.
+        constraints: What the labels of each sentence satisfy.
     """
 
     task: str
@@ -49,6 +52,12 @@ class Options(NamedTuple):
     probabilities: bool = False
     nbest: int = 0
     threads: int | None = None
+    constraints: Constraints | None = None
+
+    @property
+    def decoding(self) -> DecodingOptions:
+        """How labels are found."""
+        return DecodingOptions(None, self.constraints, self.threads)
 
 
 def tag(model: Model, inputs: Sequence[Any], options: Options) -> Answered:
@@ -57,11 +66,11 @@ def tag(model: Model, inputs: Sequence[Any], options: Options) -> Answered:
 
 
 def _tag_texts(model: Model, texts: Sequence[str], options: Options) -> Answered:
-    tagged = model.tag_texts(texts, threads=options.threads, probabilities=options.probabilities)
+    tagged = tag_texts(model, texts, options.decoding, probabilities=options.probabilities)
     answers = [{"spans": [span_dict(span) for span in each.spans]} for each in tagged]
     if options.nbest:
         for answer, text in zip(answers, texts, strict=True):
-            answer["nbest"] = _text_alternatives(model, text, options.nbest)
+            answer["nbest"] = _text_alternatives(model, text, options)
     return Answered(answers, sum(len(each.tokens) for each in tagged))
 
 
@@ -79,8 +88,8 @@ def _lines(model: Model, text: str) -> list[tuple[list[Place], list[str]]]:
     return [(line, [text[start:end] for start, end in line]) for line in lines if line]
 
 
-def _text_alternatives(model: Model, text: str, n: int) -> list[dict[str, Any]]:
-    """The ``n`` most probable label sequences of a text, as spans.
+def _text_alternatives(model: Model, text: str, options: Options) -> list[dict[str, Any]]:
+    """The most probable label sequences of a text, as spans.
 
     Lines are independent, so the best sequences of a text are made of the best ones of its lines.
     """
@@ -90,9 +99,9 @@ def _text_alternatives(model: Model, text: str, n: int) -> list[dict[str, Any]]:
     corpus = corpus_of([tokens for _, tokens in lines], labelled=False, tokens=True)
     paths: list[NDArray[np.int32]] = []
     best: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
-    for found, scores in model.nbest_corpus(corpus, n):
+    for found, scores in model.nbest_corpus(corpus, options.nbest, options.decoding):
         paths.append(found)
-        best = best_sums(best, scores.tolist(), n)
+        best = best_sums(best, scores.tolist(), options.nbest)
     return [
         {
             "spans": [
@@ -145,24 +154,24 @@ def _path_spans(
 def _tag_sentences(model: Model, sentences: Sequence[Any], options: Options) -> Answered:
     n_tokens = sum(map(len, sentences))
     if not options.probabilities and not options.nbest:
-        found = model.tag_all(sentences, threads=options.threads)
+        found = model.tag_all(sentences, threads=options.threads, constraints=options.constraints)
         return Answered([{"labels": labels} for labels in found], n_tokens)
     corpus = corpus_of(sentences, labelled=False, tokens=not model.index.template.attributes)
     encoded = model.index.encode(corpus, threads=options.threads)
     names = model.labels
-    ids = model.tag_encoded(encoded, threads=options.threads)
+    ids = model.tag_encoded(encoded, options.decoding)
     bounds = list(itertools.pairwise(encoded.sentences.tolist()))
     numbers = ids.tolist()
     answers: list[dict[str, Any]] = [
         {"labels": [names[y] for y in numbers[begin:end]]} for begin, end in bounds
     ]
     if options.probabilities:
-        table = model.marginals_encoded(encoded, threads=options.threads)
+        table = model.marginals_encoded(encoded, options.decoding)
         chosen = table[np.arange(len(ids)), ids].tolist()
         for answer, (begin, end) in zip(answers, bounds, strict=True):
             answer["probabilities"] = [round(p, DIGITS) for p in chosen[begin:end]]
     if options.nbest:
-        found_paths = model.nbest_corpus(corpus, options.nbest, threads=options.threads)
+        found_paths = model.nbest_encoded(encoded, options.nbest, options.decoding)
         for answer, (paths, scores) in zip(answers, found_paths, strict=True):
             answer["nbest"] = [
                 {"labels": [names[y] for y in path], "probability": round(p, DIGITS)}

@@ -110,6 +110,7 @@ class TaskEndpoint:
             is_text=is_text,
             probabilities=request.get("probabilities", is_text and task.name == "tag"),
             nbest=request.get("nbest", 0),
+            constraints=request.get("constraints"),
         )
         await send_json(send, answers[0] if single else {"results": answers})
 

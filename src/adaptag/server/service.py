@@ -7,6 +7,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from adaptag.decoding.constraints import constraints_of, elements_of
 from adaptag.server.answers import ANSWERS, Options
 from adaptag.server.batching import Answered, Batcher
 from adaptag.server.metrics import Metrics, heading, sample
@@ -14,8 +15,9 @@ from adaptag.version import __version__
 from adaptag.web.guards import RequestError
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterable, Sequence
+    from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
+    from adaptag.decoding.constraints import Constraints
     from adaptag.server.batching import Job, Outcome
     from adaptag.server.models import Models, ServedModel
 
@@ -23,6 +25,8 @@ __all__ = ["Service", "ServiceLimits"]
 
 QUICK = 20_000  # characters or tokens; what is larger is not answered together with other requests
 EXPLAINED = 10_000  # characters of a text, or tokens, that are explained
+CONSTRAINED = 10_000  # characters of texts, or tokens, that are tagged under constraints
+MAX_CONSTRAINTS = 200  # single ones in a request
 NBEST_WORK = 2_000_000  # characters or tokens, times the number of label sequences
 
 
@@ -64,10 +68,12 @@ class Service:
         self.metrics = Metrics(paths)
         self._check_seconds = check_seconds
         self._batchers = {
-            (served.name, quick): self._batcher(served) for served in models for quick in (0, 1)
+            (served.name, quick): self._batcher(served, quick=bool(quick))
+            for served in models
+            for quick in (0, 1)
         }
 
-    def _batcher(self, served: ServedModel) -> Batcher:
+    def _batcher(self, served: ServedModel, *, quick: bool) -> Batcher:
         def answer(inputs: Sequence[Any], options: Options) -> Answered:
             return ANSWERS[options.task](served.model, inputs, options)
 
@@ -76,8 +82,10 @@ class Service:
             n_inputs = sum([len(job.inputs) for job in jobs])
             self.metrics.observe_batch(served.name, n_inputs, n_tokens)
 
-        limits = self.limits
-        return Batcher(answer, max_batch=limits.batch, max_waiting=limits.waiting, observe=observe)
+        limits = {"max_batch": self.limits.batch, "max_waiting": self.limits.waiting}
+        if not quick:  # how long a search takes is not known before
+            return Batcher(answer, **limits, inline_seconds=0, observe=observe)
+        return Batcher(answer, **limits, observe=observe)
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _: Any = None) -> AsyncIterator[None]:
@@ -101,6 +109,7 @@ class Service:
         is_text: bool,
         probabilities: bool = False,
         nbest: int = 0,
+        constraints: Mapping[str, Any] | None = None,
     ) -> list[Any]:
         """Answer texts or sentences, together with those of other requests."""
         if len(inputs) > self.limits.batch:
@@ -114,8 +123,9 @@ class Service:
             raise RequestError(
                 f"'nbest' is {nbest} for a size of {size:,}; allowed: {NBEST_WORK // size}", 413
             )
-        options = Options(task, is_text, probabilities, nbest, self.limits.threads)
-        quick = size <= QUICK and not nbest and task != "explain"
+        declared = None if constraints is None else _declared(constraints, size)
+        options = Options(task, is_text, probabilities, nbest, self.limits.threads, declared)
+        quick = size <= QUICK and not nbest and task != "explain" and declared is None
         answered = await self._batchers[served.name, quick].submit(inputs, size, options)
         return answered.answers
 
@@ -146,3 +156,16 @@ class Service:
             sample(name, {"model": each.name}, int(each.error is not None)) for each in self.models
         ]
         return "\n".join(lines) + "\n"
+
+
+def _declared(given: Mapping[str, Any], size: int) -> Constraints | None:
+    """The constraints of a request; raise where they would take too long."""
+    declared = constraints_of(given)
+    if declared is None:
+        return None
+    if size > CONSTRAINED:
+        raise RequestError(f"{size:,} to tag under constraints; allowed: {CONSTRAINED:,}", 413)
+    n = len(elements_of(declared))
+    if n > MAX_CONSTRAINTS:
+        raise RequestError(f"{n:,} constraints; allowed: {MAX_CONSTRAINTS:,}", 413)
+    return declared

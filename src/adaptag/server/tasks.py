@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from adaptag.server.declarations import Body, Field, Flag, ListOf, Text, Token, Whole
+from adaptag.server.declarations import Anything, Body, Field, Flag, ListOf, Text, Token, Whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,6 +82,10 @@ TASKS = (
                 ),
                 "nbest": Field(
                     Whole(0, MAX_NBEST), "How many of the best label sequences to answer with.", 0
+                ),
+                "constraints": Field(
+                    Anything("a JSON object", dict, "object"),
+                    "What the labels of each sentence satisfy, such as at_most_once: ['CITY'].",
                 ),
             },
             inputs=("text", "texts", "tokens", "sentences"),

@@ -27,6 +27,8 @@ from adaptag.corpus.docbin import (
     corpus_of_docs,
     sentences_of,
 )
+from adaptag.decoding.constraints import constraints_of
+from adaptag.decoding.options import DecodingOptions
 from adaptag.errors import AdaptagError, ParameterError
 from adaptag.spacy.serialization import CarriesModel
 
@@ -76,6 +78,7 @@ def make_scorer() -> Callable[..., dict[str, Any]]:
         "spans_key": SPANS_KEY,
         "columns": ["text"],
         "threshold": 0.0,
+        "constraints": {},
         "overwrite": False,
         "training": {},
         "scorer": {"@scorers": SCORER},
@@ -96,6 +99,7 @@ def make_component(
     spans_key: str,
     columns: list[str],
     threshold: float,
+    constraints: dict[str, Any],
     overwrite: bool,
     training: dict[str, Any],
     scorer: Callable[..., Any] | None,
@@ -108,6 +112,7 @@ def make_component(
         spans_key=spans_key,
         columns=columns,
         threshold=threshold,
+        constraints=constraints,
         overwrite=overwrite,
         training=training,
         scorer=scorer,
@@ -125,6 +130,7 @@ class AdaptagComponent(CarriesModel, Pipe):  # type: ignore[misc,type-arg]
         spans_key: The group of spans that is set.
         columns: The token attributes that features are made of.
         threshold: The probability from which on a prediction is kept.
+        constraints: What the labels of each sentence satisfy, or None.
         overwrite: Whether annotations that exist are replaced.
         training: The settings of training.
         scorer: The scoring function.
@@ -141,6 +147,7 @@ class AdaptagComponent(CarriesModel, Pipe):  # type: ignore[misc,type-arg]
         spans_key: str = SPANS_KEY,
         columns: Sequence[str] = ("text",),
         threshold: float = 0.0,
+        constraints: dict[str, Any] | None = None,
         overwrite: bool = False,
         training: dict[str, Any] | None = None,
         scorer: Callable[..., Any] | None = score,
@@ -156,6 +163,8 @@ class AdaptagComponent(CarriesModel, Pipe):  # type: ignore[misc,type-arg]
             columns: The token attributes that stand for the columns of the model's training data,
                 such as ``["text", "tag_"]``; ``_.name`` is an extension.
             threshold: The probability from which on a prediction is kept, 0 to 1.
+            constraints: What the labels of each sentence satisfy, such as
+                ``{"at_most_once": ["CITY"]}``; see ``adaptag.Constraints``.
             overwrite: Whether annotations that exist are replaced. Otherwise entities that overlap
                 others are left out, tokens keep their tags, and spans are added to their group.
             training: Settings of ``adaptag.train``, such as ``{"passes": 10}``, for
@@ -172,6 +181,7 @@ class AdaptagComponent(CarriesModel, Pipe):  # type: ignore[misc,type-arg]
         self.spans_key = spans_key
         self.columns = tuple(columns)
         self.threshold = threshold
+        self.constraints = constraints_of(constraints)
         self.overwrite = overwrite
         self.training = dict(training or {})
         self.scorer = scorer
@@ -260,17 +270,23 @@ class AdaptagComponent(CarriesModel, Pipe):  # type: ignore[misc,type-arg]
 
     def _chunks(self, corpus: ColumnCorpus) -> Iterator[Predictions]:
         """For each sentence its chunks: first and last token, type, probability."""
-        for segments in self.adaptag_model.segments_corpus(corpus):
+        for segments in self.adaptag_model.segments_corpus(corpus, self._options):
             yield [(s.first, s.last, s.type or CHUNK, s.probability) for s in segments]
 
     def _tags(self, corpus: ColumnCorpus) -> Iterator[Predictions]:
         """For each sentence its tokens: the token twice, its label, the probability."""
-        ids = self.adaptag_model.tag_corpus(corpus)
-        probabilities = self.adaptag_model.marginals_corpus(corpus)[range(len(ids)), ids].tolist()
-        names = [self.adaptag_model.labels[number] for number in ids.tolist()]
+        model = self.adaptag_model
+        ids = model.tag_corpus(corpus, self._options)
+        table = model.marginals_corpus(corpus, self._options)
+        probabilities = table[range(len(ids)), ids].tolist()
+        names = [model.labels[number] for number in ids.tolist()]
         for begin, end in itertools.pairwise(corpus.sentences.tolist()):
             here = zip(names[begin:end], probabilities[begin:end], strict=True)
             yield [(t, t, name, p) for t, (name, p) in enumerate(here)]
+
+    @property
+    def _options(self) -> DecodingOptions:
+        return DecodingOptions(constraints=self.constraints)
 
     def _check_model(self) -> None:
         """Raise where the model does not fit what it is used for."""

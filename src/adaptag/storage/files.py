@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import fcntl
 import importlib
 import io
 import os
+import re
 import select
 import stat
 import sys
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
 
-from adaptag.errors import FileError, MissingFileError
+from adaptag.errors import FileError, MissingFileError, described
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "COMPRESSED",
     "check_outputs",
+    "check_path",
     "check_writable",
     "is_at_hand",
     "is_regular",
@@ -36,6 +39,8 @@ __all__ = [
 ]
 
 STDIN = "-"
+TEMPORARY = ".partial"  # how the names of temporary files end
+LONGEST_NAME = 255  # bytes of the name of a file, in most filesystems
 COMPRESSED = {".gz": "gzip", ".xz": "lzma"}  # the modules that open such files
 
 
@@ -116,9 +121,11 @@ def read_bytes(path: Source) -> bytes:
 
 @contextlib.contextmanager
 def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
-    """Write a file atomically: a temporary file replaces it when all is written.
+    """Write a file atomically: a temporary file replaces it when all is written and on the disk.
 
-    What is no regular file, such as a pipe or a device, is written in place.
+    So a file of that name is the old one or the new one, complete, also after a power failure.
+    Temporary files that killed processes have left of the same file are removed. What is no regular
+    file, such as a pipe or a device, is written in place.
     """
     target = Path(path).resolve()
     try:
@@ -126,34 +133,86 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
             with target.open("wb") as special:
                 yield special
             return
-        beside = _name_beside(target)
+        file = _open_beside(target)
+        beside = Path(file.name)
         try:
-            with beside.open("xb") as file:
+            with file:
                 yield file
-            beside.replace(target)
+                file.flush()
+                os.fsync(file.fileno())
+                beside.replace(target)  # still locked
         except BaseException:
             beside.unlink(missing_ok=True)
             raise
+        _sync_folder(target.parent)
+        _remove_stale(target)
     except FileError:  # of another file: one that is missing is an OSError too
         raise
     except OSError as error:
         raise FileError(f"{shown(path)}: cannot write: {error.strerror or error}") from None
 
 
-def _name_beside(target: Path) -> Path:
-    """A new name in the folder of a file."""
-    return target.with_name(f".{target.name}.{os.urandom(6).hex()}")
+def _open_beside(target: Path) -> IO[bytes]:
+    """Open a new temporary file in the folder of a file.
+
+    It stays locked as long as it is open: so others can tell that it is in use.
+    """
+    while True:
+        beside = target.with_name(f"{_stem_beside(target)}{os.urandom(6).hex()}{TEMPORARY}")
+        file = beside.open("xb")
+        with contextlib.suppress(OSError):  # some filesystems have no locks
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if os.fstat(file.fileno()).st_nlink:
+            return file
+        file.close()  # it was taken for stale before it was locked
+
+
+def _stem_beside(target: Path) -> str:
+    """How the names of the temporary files of a file begin."""
+    room = LONGEST_NAME - len(f"..{'0' * 12}{TEMPORARY}")
+    name = os.fsdecode(os.fsencode(target.name)[:room])
+    return f".{name}."
+
+
+def _sync_folder(folder: Path) -> None:
+    """Have the names of a folder written to the disk, where the system can do that."""
+    with contextlib.suppress(OSError):
+        number = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(number)
+        finally:
+            os.close(number)
+
+
+def _remove_stale(target: Path) -> None:
+    """Remove the temporary files of a file that no process has open any more."""
+    stem = re.escape(_stem_beside(target))
+    pattern = re.compile(rf"{stem}[0-9a-f]{{12}}{re.escape(TEMPORARY)}")
+    with contextlib.suppress(OSError):
+        for path in target.parent.iterdir():
+            if pattern.fullmatch(path.name):
+                with contextlib.suppress(OSError), path.open("rb+") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where it is in use
+                    path.unlink()
+
+
+def check_path(path: object) -> None:
+    """Raise unless a path is given as one."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise FileError(f"the file is {described(path)}; allowed: a path")
 
 
 def check_writable(path: PathLike) -> None:
     """Raise now where ``replace_file`` would raise after long work."""
-    target = Path(path).resolve()
+    check_path(path)
     try:
+        target = Path(path).resolve()
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
-        beside = _name_beside(target)
-        beside.open("xb").close()
-        beside.unlink()
+        with contextlib.suppress(FileNotFoundError):
+            target.stat()  # a name that is too long cannot even be looked up
+        with _open_beside(target) as file:
+            Path(file.name).unlink()
     except OSError as error:
         raise FileError(f"{shown(path)}: cannot write: {error.strerror or error}") from None
 

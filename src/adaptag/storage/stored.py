@@ -6,8 +6,8 @@ import io
 from dataclasses import fields
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
-from adaptag.storage.files import replace_file
-from adaptag.storage.tensors import check_path, read_tensors, tensors_from_buffer
+from adaptag.storage.files import check_path, replace_file
+from adaptag.storage.tensors import read_tensors, tensors_from_buffer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

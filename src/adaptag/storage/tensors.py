@@ -22,8 +22,8 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag._native import core
-from adaptag.errors import FileError, ModelError, WrongKindError, described
-from adaptag.storage.files import unreadable
+from adaptag.errors import ModelError, WrongKindError
+from adaptag.storage.files import check_path, unreadable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     Tensors = Mapping[str, NDArray[Any]]
     Buffer = bytes | mmap.mmap | NDArray[np.uint8]
 
-__all__ = ["check_path", "kind_of", "read_tensors", "tensors_from_buffer", "write_tensors"]
+__all__ = ["kind_of", "read_tensors", "tensors_from_buffer", "write_tensors"]
 
 DTYPES: dict[str, np.dtype[Any]] = {
     "F64": np.dtype("<f8"),
@@ -95,12 +95,6 @@ def read_tensors(
     except OSError as error:
         raise unreadable(path, error) from None
     return tensors_from_buffer(buffer, kind, name=str(path), verify=verify)
-
-
-def check_path(path: object) -> None:
-    """Raise unless a path is given as one."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise FileError(f"the file is {described(path)}; allowed: a path")
 
 
 def kind_of(path: Source) -> str | None:

@@ -1,9 +1,9 @@
-"""The state of an online training run, and the file it is kept in."""
+"""The state of a training run, and the file it is kept in."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -13,10 +13,11 @@ from adaptag.errors import ModelError, ParameterError
 from adaptag.settings import AUTO
 from adaptag.storage.files import replace_file
 from adaptag.storage.tensors import read_tensors, write_tensors
+from adaptag.training.algorithms import algorithm
 from adaptag.training.callbacks import PassReport
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Collection, Mapping
 
     from numpy.typing import NDArray
     from typing_extensions import Self
@@ -24,19 +25,44 @@ if TYPE_CHECKING:
     from adaptag.dataset.encoded import Examples
     from adaptag.settings import Value
     from adaptag.storage.files import PathLike
-    from adaptag.training.engine import Engine, OnlineTraining
-    from adaptag.training.settings import TaggingSettings
+    from adaptag.training.settings import TrainingSettings
 
-__all__ = ["Checkpoint", "check_checkpoint", "checksum", "continued"]
+    S = TypeVar("S", bound=TrainingSettings)
+
+__all__ = ["Checkpoint", "PassSums", "checksum", "continued"]
 
 KIND = "checkpoint"
-VERSION = 4
+VERSION = 5
 BEST = "best_weights"
+
+
+@dataclass
+class PassSums:
+    """What was summed up in a pass that is not finished.
+
+    Attributes:
+        loss: The sum of losses.
+        correct: The expected number of correct labels.
+        tokens: The number of tokens.
+        sentences: The number of sentences.
+        seconds: The time of training.
+    """
+
+    loss: float = 0.0
+    correct: float = 0.0
+    tokens: float = 0.0
+    sentences: int = 0
+    seconds: float = 0.0
+
+    def report(self, number: int) -> PassReport:
+        """The report of the pass, which is finished."""
+        mean, share = self.loss / max(1, self.sentences), 100 * self.correct / max(1, self.tokens)
+        return PassReport(number, self.seconds, mean, share)
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """The state at the end of a run: continuing from it gives the same bits as one longer run.
+    """The state of a run: continuing from it gives the same bits as a run without interruption.
 
     Attributes:
         algorithm: The name of the algorithm.
@@ -50,6 +76,12 @@ class Checkpoint:
         scheme: The label scheme that is trained with; ``as-is`` for that of the data.
         best: The best pass so far, if there is development data.
         best_weights: The weights of that pass.
+        requested: The parameters as they were requested: ``rate`` may be ``auto``.
+        passes: The maximum number of passes that was requested.
+        stopped: Why training ended, as in ``Result``; empty where it had not.
+        sums: What was summed up in the pass that is not finished.
+        restarts: How often training was restarted with a lower rate.
+        record: What was found out before training for the record of the model.
     """
 
     algorithm: str
@@ -63,6 +95,12 @@ class Checkpoint:
     scheme: str = AS_IS
     best: int = 0
     best_weights: NDArray[np.float32] | None = field(default=None, repr=False)
+    requested: Mapping[str, Value] = field(default_factory=dict)
+    passes: int | None = None
+    stopped: str = ""
+    sums: PassSums = field(default_factory=PassSums)
+    restarts: int = 0
+    record: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def best_metric(self) -> str | None:
@@ -71,14 +109,18 @@ class Checkpoint:
             return None
         return self.history[self.best - 1].dev_metric
 
-    def restore(self, trainer: OnlineTraining, engine: Engine) -> None:
-        """Put the state into a new training on the same data."""
-        if engine.checksum() != self.data:
+    @property
+    def counts_threads(self) -> bool:
+        """Whether another number of threads would give other weights."""
+        return algorithm(self.algorithm).online and self.parameters.get("orders", 1) == 1
+
+    def check_data(self, data: int) -> None:
+        """Raise where the checksum of the training data is another one."""
+        if data != self.data:
             raise ParameterError(
-                "the checkpoint belongs to other training data, or to another template or cutoff; "
-                "to continue on new data, start from the model"
+                "the checkpoint belongs to other training data, or to another template, cutoff or "
+                "set of legal transitions; to continue on new data, start from the model"
             )
-        trainer.restore(self.arrays)
 
     def save(self, path: PathLike) -> None:
         """Write the checkpoint atomically."""
@@ -93,6 +135,12 @@ class Checkpoint:
             "parallel": self.parallel,
             "scheme": self.scheme,
             "best": self.best,
+            "requested": dict(self.requested),
+            "passes": self.passes,
+            "stopped": self.stopped,
+            "sums": asdict(self.sums),
+            "restarts": self.restarts,
+            "record": dict(self.record),
         }
         tensors = dict(self.arrays)
         if self.best_weights is not None:
@@ -119,35 +167,62 @@ class Checkpoint:
                 str(header["scheme"]),
                 int(header["best"]),
                 tensors.get(BEST),
+                dict(header["requested"]),
+                None if header["passes"] is None else int(header["passes"]),
+                str(header["stopped"]),
+                _sums(header["sums"]),
+                int(header["restarts"]),
+                dict(header["record"]),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, OverflowError, TypeError, ValueError) as error:
             raise ModelError(f"{path}: malformed checkpoint: {error}") from None
 
 
-def continued(
-    path: PathLike, settings: TaggingSettings, given: Mapping[str, Any]
-) -> tuple[Checkpoint, TaggingSettings]:
-    """Load a checkpoint to continue from, and take over its label scheme.
+def _sums(values: Mapping[str, Any]) -> PassSums:
+    """What is written of an unfinished pass, of which nothing but numbers is taken."""
+    numbers = {name: float(value) for name, value in dict(values).items()}
+    return PassSums(**{**numbers, "sentences": int(numbers["sentences"])})  # type: ignore[arg-type]
+
+
+def continued(state: Checkpoint, settings: S, given: Collection[str]) -> S:
+    """Settings that continue from a checkpoint, whose label scheme they take over.
 
     Args:
-        path: The file.
+        state: The checkpoint. Its algorithm, parameters, seed and threads are taken over by the
+            training job.
         settings: The settings of training.
-        given: The settings and parameters of the algorithm that were given, by name.
+        given: The names of the settings and parameters that were given: those that decide the
+            result must be those of the checkpoint.
     """
-    state = Checkpoint.load(path)
-    if {"algorithm", "seed", "parameters", *state.parameters} & given.keys():
-        raise ParameterError("a checkpoint has its algorithm, parameters and seed already")
-    if given.get("scheme", state.scheme) not in (state.scheme, AUTO):
+    chosen = algorithm(state.algorithm)
+    saved: dict[str, Any] = {
+        "algorithm": state.algorithm,
+        "seed": state.seed,
+        "parallel": state.parallel,
+    }
+    if state.counts_threads:
+        saved["threads"] = state.threads
+    for name, value in saved.items():
+        if name in given and getattr(settings, name) != value:
+            raise _other_setting(name, value, getattr(settings, name))
+    parameters = settings.parameters or {}
+    values = chosen.values(parameters)
+    for name in parameters:
+        if values[name] not in (state.requested.get(name), state.parameters.get(name)):
+            raise _other_setting(name, state.parameters.get(name), values[name])
+    if not hasattr(settings, "scheme"):
+        return settings
+    scheme = getattr(settings, "scheme", None)
+    if "scheme" in given and scheme not in (state.scheme, AUTO, None):
         raise ParameterError(f"the checkpoint was trained with the label scheme {state.scheme}")
-    return state, replace(settings, scheme=state.scheme)
+    return replace(settings, scheme=state.scheme)  # type: ignore[call-arg]
 
 
-def check_checkpoint(settings: TaggingSettings) -> None:
-    """Raise where the algorithm has no state that a checkpoint could hold."""
-    if not settings.chosen.online:
-        raise ParameterError(
-            f"{settings.algorithm} keeps no state for a checkpoint; start from its model"
-        )
+def _other_setting(name: str, saved: object, given: object) -> ParameterError:
+    return ParameterError(
+        f"{name} is {given}, but the checkpoint was trained with {name} {saved}; leave it out, or "
+        "train without the checkpoint"
+    )
 
 
 def checksum(dataset: Examples) -> int:
@@ -161,7 +236,8 @@ def checksum(dataset: Examples) -> int:
         e.values,
         dataset.labels,
         dataset.weights,
+        dataset.legal,
     ):
         if array is not None:
-            total = core.checksum(np.ascontiguousarray(array).view(np.uint8), total)
+            total = core.checksum(np.ascontiguousarray(array).reshape(-1).view(np.uint8), total)
     return int(total)

@@ -6,7 +6,7 @@ The core does the vector work on all cores; here are the two loops of L-BFGS, on
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -14,6 +14,8 @@ from adaptag._native import core
 from adaptag.training.arrays import aligned_zeros
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     Weights = NDArray[np.float32]
@@ -45,6 +47,7 @@ class InverseHessian:
         self.vectors = core.QuasiNewton(layout, self.basis, threads)
         self.dots = np.zeros((2 * memory + 1, 2 * memory + 1))
         self.pairs: list[int] = []
+        self._used = 1  # steps, the next one included
 
     def learn(self, x: Weights, x_new: Weights, gradient: Weights) -> None:
         """Add the step from x to x_new, where the gradient (without L1) is given.
@@ -60,6 +63,7 @@ class InverseHessian:
             self.pairs.append(s)
         free = set(range(m)) - set(self.pairs)
         self.vectors.next = min(free) if free else self.pairs[0]
+        self._used = max(self._used, self.vectors.next + 1)
 
     def aim(self, x: Weights, gradient: Weights) -> float:
         """Set the direction to −H · pseudo-gradient; return the slope along it.
@@ -85,3 +89,31 @@ class InverseHessian:
     def forget(self) -> None:
         """Start again: the next direction is that of steepest descent."""
         self.pairs = []
+
+    def kept_gradient(self) -> Weights:
+        """The gradient that the last direction was found from, without padding."""
+        gradient: Weights = self.basis[self.memory + self.vectors.next]
+        return gradient
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that is needed to continue, by name; rows of the basis that were never used are 0."""
+        used = self._used
+        return {
+            "steps": self.basis[:used],
+            "changes": self.basis[self.memory : self.memory + used],
+            "products": self.dots,
+            "pairs": np.array([self.vectors.next, *self.pairs], np.int64),
+        }
+
+    def restore(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Continue from the ``arrays`` of another one with the same memory."""
+        self._used = used = len(arrays["steps"])
+        self.basis[:used] = arrays["steps"]
+        self.basis[self.memory : self.memory + used] = arrays["changes"]
+        self.dots[:] = arrays["products"]
+        following, *pairs = arrays["pairs"].tolist()
+        if not set(pairs) <= set(range(used)):
+            raise ValueError("pairs")
+        self.pairs = pairs
+        self.vectors.next = used - 1  # so the core knows how many rows there are
+        self.vectors.next = following

@@ -3,13 +3,14 @@
 In a round every worker starts from the same weights and trains on some sentences of its shard.
 Then the weights are mixed. A row of weights, which moved by d_k in worker k, moves by
 
-    d = f Σ_k d_k,    f = log(1 + c Σ_k s_k) / Σ_k log(1 + c s_k)
+    d = f Σ_k d_k,    f = g(Σ_k s_k) / Σ_k g(s_k),    g(s) = 1 − 1 / √(1 + c s)
 
 where s_k is the sum of the step sizes of its updates, times the mean number of features of a token,
-as these move its scores together. Where few updates of a rare feature were made, f is nearly 1 and
-the moves add up, as if one worker had made all of them; a feature that one worker alone has seen is
-never diluted. Where each worker moved a weight to what is best for its shard, f is nearly 1 / K and
-the moves are averaged.
+as these move its scores together, and g(s) is the share of its way that such steps take a weight;
+as g is bounded, moves that all workers made alike do not add up too far. Where few updates of a
+rare feature were made, f is nearly 1 and the moves add up, as if one worker had made all of them; a
+feature that one worker alone has seen is never diluted. Where each worker moved a weight to what is
+best for its shard, f is nearly 1 / K and the moves are averaged.
 
 ADF's rates fall in each worker with the windows of its shard, and are averaged: the decay of a
 window is linear in the frequency, so their mean is that of all sentences. As K workers learn less
@@ -63,7 +64,7 @@ __all__ = [
     "rounds_for",
 ]
 
-SATURATION = np.float32(0.25)  # c: how soon the moves of a feature turn from a sum to a mean
+SATURATION = np.float32(1 / 20)  # c: how soon the moves of a feature turn from a sum to a mean
 FEWEST_IN_WINDOW = 100  # sentences in a window of ADF, as in adf_windows.hpp
 WINDOWS = 10  # of ADF in a pass, unless the window is given
 FEW = 2  # shards, for which one round in a pass is enough
@@ -74,7 +75,7 @@ WEIGHTS, AVERAGE, RATE, PRECISION = "weights", "average", "rate", "precision"
 # a round averages are from those before it.
 STEPS, READING = "steps", "reading"
 LOWEST = 1e-37  # of ADF's rates, as in adf_windows.hpp: 0 stands for the initial rate
-LOGARITHMS = "logarithms"  # Σ log(1 + c s_k)
+PROGRESS = "progress"  # Σ g(s_k)
 PER_ROW = (RATE, STEPS)
 
 
@@ -140,7 +141,7 @@ class Mixture:
     def add(self, change: Mapping[str, Floats]) -> None:
         """Add what the next worker hands in."""
         arrays = dict(change)
-        arrays[LOGARITHMS] = np.log1p(SATURATION * change[STEPS])
+        arrays[PROGRESS] = _progress(change[STEPS])
         if not self.workers:
             self.sums = {name: array.copy() for name, array in arrays.items()}
         else:
@@ -150,8 +151,8 @@ class Mixture:
 
     def factor(self) -> Floats:
         """The factor f of each row."""
-        together = np.log1p(SATURATION * self.sums[STEPS])
-        alone = self.sums[LOGARITHMS]
+        together = _progress(self.sums[STEPS])
+        alone = self.sums[PROGRESS]
         out: Floats = np.divide(together, alone, out=np.ones_like(together), where=alone > 0)
         return out
 
@@ -410,6 +411,12 @@ def _of_shard(parameters: Mapping[str, Value], n: int, total: int) -> dict[str, 
 def _window(update: int, q: int) -> int:
     """The window of ADF that an update is counted in: the first one holds q + 1 updates."""
     return max(0, update - 1) // q
+
+
+def _progress(steps: Floats) -> Floats:
+    """The share of its way that steps take a weight: g(s), exact for small steps too."""
+    out: Floats = -np.expm1(np.log1p(SATURATION * steps) / -2)
+    return out
 
 
 def _logarithmic_mean(a: Floats, b: Floats) -> Floats:

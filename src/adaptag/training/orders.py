@@ -165,6 +165,14 @@ class OrderedTraining:
             weights /= len(self.trainers)
         return self.dropout.scale(weights)
 
+    def sync(self) -> None:
+        """Bring the arrays up to date, so that weights are read from them.
+
+        Forms of algorithms that keep rows of their own read weights with other roundings.
+        """
+        for trainer in self.trainers:
+            trainer.arrays()
+
     @property
     def steps(self) -> int:
         """The number of updates so far, in each order."""

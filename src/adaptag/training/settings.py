@@ -78,6 +78,12 @@ class AlgorithmSettings(Settings):
         "With development data: calibrate the probabilities on it, by a temperature that all "
         "scores are divided by. Best labels stay the same.",
     )
+    restarts: int = setting(
+        0,
+        "If training diverges: how often it starts again, each time with a tenth of the learning "
+        "rate. Without restarts it ends with the last weights that are finite.",
+        "integer [0, inf)",
+    )
     threads: int | None = setting(
         None,
         "Number of threads.",
@@ -139,9 +145,8 @@ class AlgorithmSettings(Settings):
         return [TrainingProgress()] if self.verbose else []
 
     def rules(self, *, scored: bool) -> list[Callback]:
-        """The callbacks that show and stop training; ``scored``: there is development data."""
-        rules: list[Callback] = self.reporters()
-        rules += [Converged()] if self.converge else []
+        """The callbacks that stop training; ``scored``: there is development data."""
+        rules: list[Callback] = [Converged()] if self.converge else []
         return rules + ([EarlyStopping(self.patience)] if scored else [])
 
 

@@ -9,12 +9,18 @@ namespace {
 
 constexpr std::string_view tokens[] = {"a", "b", "Ab", "_B-1", "_B+1", "é", "abc", "9"};
 
+// A regular expression of %t and %m.
+CellPattern pattern_of(Input& in) {
+  constexpr std::string_view patterns[] = {"", "a", "^.b$", "\\l*", "\\d?x", ".*"};
+  return CellPattern(patterns[in.below(std::size(patterns))]);
+}
+
 Program program_of(Input& in) {
   const bool attributes = in.below(8) == 0;
   std::vector<Column> columns;
   for (uint32_t n = attributes ? 0 : 1 + in.below(3); n > 0; --n) {
     const auto& name = transform_names[in.below(std::size(transform_names))];
-    columns.push_back({int(in.below(3)), name.transform, int(in.below(4))});
+    columns.push_back({int(in.below(3)), {name.transform, int(in.below(4)), pattern_of(in)}});
   }
   std::vector<Line> lines;
   for (uint32_t n = in.below(5), k = 0; k < n; ++k) {
@@ -23,7 +29,8 @@ Program program_of(Input& in) {
       line.macros.push_back({int(in.below(5)) - 2, int(in.below(uint32_t(columns.size())))});
     lines.push_back(std::move(line));
   }
-  return Program(std::move(columns), std::move(lines), attributes ? 0 : -1, int(in.below(2)));
+  return Program(std::move(columns), std::move(lines), attributes ? 0 : -1, int(in.below(2)),
+                 in.below(4) == 0);
 }
 
 // A sentence of three columns.
@@ -109,8 +116,7 @@ struct IndexTables {
     const auto V = uint32_t(vocabulary.size());
     for (const Column& column : program.columns)
       for (uint32_t id = 0; id < V; ++id)
-        derived.push_back(
-            vocabulary.view().find(apply(column.transform, column.length, tokens[id], text)));
+        derived.push_back(vocabulary.view().find(apply(column.macro, tokens[id], text)));
     uint32_t number = 0;
     for (const Line& line : program.lines)
       for (uint32_t id = 0; id < V; ++id) {

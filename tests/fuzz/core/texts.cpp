@@ -65,16 +65,16 @@ void check_transforms(std::string_view token) {
   std::string out;
   std::vector<uint32_t> codes;
   for (const Transform transform : {Transform::lower, Transform::shape}) {
-    decode_text(apply(transform, 0, token, out), codes);  // UTF-8 again
+    decode_text(apply({transform, 0, {}}, token, out), codes);  // UTF-8 again
     HOLDS(transform == Transform::shape ? codes.size() <= n_codes(token)
                                         : codes.size() == n_codes(token));
   }
   for (const int length : {0, 1, 3}) {
     const size_t n = std::min<size_t>(length, n_codes(token));
-    HOLDS(token.starts_with(apply(Transform::prefix, length, token, out)));
-    HOLDS(n_codes(apply(Transform::prefix, length, token, out)) == n);
-    HOLDS(token.ends_with(apply(Transform::suffix, length, token, out)));
-    HOLDS(n_codes(apply(Transform::suffix, length, token, out)) == n);
+    HOLDS(token.starts_with(apply({Transform::prefix, length, {}}, token, out)));
+    HOLDS(n_codes(apply({Transform::prefix, length, {}}, token, out)) == n);
+    HOLDS(token.ends_with(apply({Transform::suffix, length, {}}, token, out)));
+    HOLDS(n_codes(apply({Transform::suffix, length, {}}, token, out)) == n);
   }
 }
 

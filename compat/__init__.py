@@ -1,0 +1,1 @@
+"""Real projects that use CRFsuite, run with adaptag in its place: ``make compat``."""

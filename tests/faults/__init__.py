@@ -1,0 +1,1 @@
+"""What is left when commands are killed, interrupted, or run out of disk space."""
