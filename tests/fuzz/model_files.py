@@ -177,6 +177,14 @@ def crfpp_models():
     return [text_model(), binary_model()]
 
 
+def wapiti_models():
+    from tests.unit.test_wapiti_models import PATTERNS, model_file, observation, weights_of
+
+    sentence = [("a", "x"), ("Ab", "a/b")]
+    seen = {observation(pattern, sentence, t) for t in (0, 1) for pattern in PATTERNS}
+    return [model_file({name: np.full(weights_of(name), 0.5) for name in sorted(seen)})]
+
+
 def seeds(*kinds):
     """The files of some kinds."""
     return lambda: [KINDS[kind]() for kind in kinds]
@@ -202,4 +210,5 @@ TARGETS = {
     "checkpoint": Target(load_checkpoint, checkpoints, mutate_file),
     "crfsuite": Target(load_foreign, crfsuite_models),
     "crfpp": Target(load_foreign, crfpp_models),
+    "wapiti": Target(load_foreign, wapiti_models),
 }

@@ -328,6 +328,8 @@ CALLS = {
     "weight": lambda _, s, x: s.dictionary.add(["天"], [x]),
     "remove": lambda _, s, x: s.dictionary.remove(x or 7),
     "convert": lambda _, __, x: adaptag.convert_labels(x, "iob2"),
+    "prune": lambda m, _, x: m.compact(prune=[x]),
+    "prune of words": lambda _, s, x: s.compact(prune=[x]),
 }
 
 
@@ -340,6 +342,29 @@ def test_wrong_types_are_refused(tools, call):
             continue  # words and their weights
         with pytest.raises(AdaptagError):
             CALLS[call](*tools, given)
+
+
+@pytest.mark.parametrize("array", [np.array(3), np.array("a")])
+def test_arrays_without_dimensions_are_no_lists(tools, array):
+    for call in ("train", "labels", "gold", "predicted", "cut_all"):
+        with pytest.raises(AdaptagError, match="allowed"):
+            CALLS[call](*tools, array)
+    with pytest.raises(AdaptagError, match="sentence 1 is the ndarray"):
+        adaptag.train([array], LABELS[:1], passes=1)
+
+
+@pytest.mark.parametrize("name", ["\ud800", "a\0b"])
+def test_what_cannot_name_a_file_is_refused(tools, name):
+    for call in ("train", "load", "save"):
+        with pytest.raises(AdaptagError, match=r"the file is the string .*; allowed: a path"):
+            CALLS[call](*tools, name)
+
+
+def test_a_template_may_be_longer_than_a_name_of_a_file():
+    template = f"U:{'x' * 5000}%x[0,0]"
+    assert adaptag.train(SENTENCES, LABELS, template=template, passes=1).index.n_predicates
+    with pytest.raises(AdaptagError, match="no template file"):
+        adaptag.train(SENTENCES, LABELS, template="x" * 5000, passes=1)
 
 
 # ---- Ctrl-C --------------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import io
 import itertools
 import json
 import pickle
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -212,8 +213,8 @@ def test_development_data_choose_the_threshold():
     ("options", "message"),
     [
         ({"weights": "float16"}, "weights is 'float16'; allowed for a segmenter, whose scores are"),
-        ({"prune": -1}, "prune is -1; allowed: from 0"),
-        ({"prune": float("nan")}, "prune is nan; allowed: from 0"),
+        ({"prune": -1}, "prune is -1; allowed: numbers from 0"),
+        ({"prune": float("nan")}, "prune is nan; allowed: numbers from 0"),
         ({"within": 0.1}, "within needs development data to score on: give dev"),
         ({"within": 0.1, "prune": 1, "dev": TRAIN}, "within and prune cannot be combined"),
     ],
@@ -327,3 +328,14 @@ def test_tables_of_any_numbers_are_refused_or_harmless(small):
         for text in (*TEXTS, "我们" * 200):
             assert "".join(found.cut(text)) == text
     assert n_harmless > 20
+
+
+def test_any_weight_that_is_not_a_number_is_refused():
+    chain = Segmenter.train(TRAIN, passes=1).model_
+    assert chain.layout.n_node == 0
+    size = len(chain.weights) // chain.layout.n_both
+    for place in range(0, len(chain.weights), 5 * size):  # the first weight of every fifth row
+        weights = chain.weights.copy()
+        weights[place] = np.nan
+        with pytest.raises(ModelError, match="not finite"):
+            predictor_of(Segmenter.from_model(replace(chain, weights=weights)))

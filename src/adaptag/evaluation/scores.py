@@ -322,7 +322,8 @@ def _check_labels(side: str, sentences: object) -> None:
 
 def _is_list(value: object) -> bool:
     sized = hasattr(value, "__len__") and hasattr(value, "__iter__")
-    return sized and not isinstance(value, (str, bytes, Mapping, Set))
+    has_items = sized and getattr(value, "ndim", 1) != 0
+    return has_items and not isinstance(value, (str, bytes, Mapping, Set))
 
 
 def conlleval_text(evaluation: Evaluation) -> str:

@@ -29,6 +29,7 @@ anywhere, and lines share their features whatever their macros are.
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -138,9 +139,10 @@ class Template:
         text = str(source)
         if text in presets():
             return cls(_expand(_preset_text(text), n_columns), name=text)
-        if "\n" in text or (text[:1] in ("U", "B", "*") and not Path(text).exists()):
+        exists = os.path.exists(text)  # noqa: PTH110  False for what no file can be named
+        if "\n" in text or (text[:1] in ("U", "B", "*") and not exists):
             return cls(text)
-        if not Path(text).exists():
+        if not exists:
             raise TemplateError(
                 f"no template file {text!r}, and {unknown('preset', text, presets())}"
             )

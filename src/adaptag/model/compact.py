@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from adaptag.model.linear_chain import LinearChain
 
-__all__ = ["PRUNE", "choose_threshold", "compact_index", "kept_weights", "threshold"]
+__all__ = ["PRUNE", "check_prune", "choose_threshold", "compact_index", "kept_weights", "threshold"]
 
 PRUNE = 0.05  # the threshold unless another one is given
 BLOCK = 1 << 22  # weights that are looked at together
@@ -36,6 +36,12 @@ def threshold(prune: float, ranks: NDArray[np.float64], n: int) -> NDArray[np.fl
     fires, and so how many errors the loss of its weight can make: ``prune · (rank / n) ** 0.25``.
     """
     return prune * (ranks / n) ** 0.25
+
+
+def check_prune(prune: Any) -> None:
+    """Raise unless a threshold of weights can be one."""
+    if not isinstance(prune, Real) or not 0 <= float(prune) < math.inf:
+        raise ParameterError(f"prune is {prune!r}; allowed: numbers from 0")
 
 
 def kept_weights(
@@ -95,8 +101,7 @@ def compact_index(
     index = chain.index
     if weights not in VALUE_SIZES:
         raise ParameterError(unknown("weights", weights, VALUE_SIZES))
-    if not isinstance(prune, Real) or not 0 <= prune < math.inf:
-        raise ParameterError(f"prune is {prune!r}; allowed: numbers from 0")
+    check_prune(prune)
     if isinstance(index, CompactIndex):
         raise ParameterError("the model is compact already; make another one from the full model")
     if not isinstance(index, FeatureIndex) or index.is_hashed:

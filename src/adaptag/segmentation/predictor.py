@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import IO, TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from adaptag.corpus.settings import TAG_SETS
 from adaptag.errors import ModelError, ParameterError
 from adaptag.features.characters import CharacterIndex, word_list
 from adaptag.features.settings import CharacterFeatures
-from adaptag.model.compact import choose_threshold
+from adaptag.model.compact import check_prune, choose_threshold
 from adaptag.model.linear_chain import check_temperature
 from adaptag.model.record import check_record
 from adaptag.segmentation.settings import SegmenterSettings
@@ -122,8 +121,8 @@ class Patterns:
                 f"weights is {values!r}; allowed for a segmenter, whose scores are integers: "
                 + ", ".join(VALUES)
             )
-        if prune is not None and not 0 <= prune < math.inf:
-            raise ParameterError(f"prune is {prune}; allowed: from 0")
+        if prune is not None:
+            check_prune(prune)
 
         def build(threshold: float, named: bool) -> SegmentPredictor:
             made = self.predictor(prune=threshold, values=values, load=COMPACT_LOAD, names=named)

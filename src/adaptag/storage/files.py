@@ -64,6 +64,7 @@ def open_bytes(path: Source) -> Iterator[IO[bytes]]:
         elif str(path) == STDIN:
             yield sys.stdin.buffer
         else:
+            check_path(path)
             module = COMPRESSED.get(Path(path).suffix)
             opener: Any = importlib.import_module(module).open if module else open
             with opener(path, "rb") as file:
@@ -197,8 +198,12 @@ def _remove_stale(target: Path) -> None:
 
 
 def check_path(path: object) -> None:
-    """Raise unless a path is given as one."""
-    if not isinstance(path, (str, os.PathLike)):
+    """Raise unless a path is given as one, and can be the name of a file."""
+    name = b"\0"
+    if isinstance(path, (str, os.PathLike)):
+        with contextlib.suppress(UnicodeEncodeError):
+            name = os.fsencode(path)
+    if b"\0" in name:
         raise FileError(f"the file is {described(path)}; allowed: a path")
 
 

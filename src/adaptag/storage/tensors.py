@@ -101,6 +101,7 @@ def kind_of(path: Source) -> str | None:
     """Return the kind of an adaptag file, by its first bytes; None if it is not one."""
     if not isinstance(path, (str, os.PathLike)):
         return None
+    check_path(path)
     try:
         with Path(path).open("rb") as file:
             match = re.match(rb'.{8}\{"__metadata__": \{"kind": "(\w+)"', file.read(64), re.DOTALL)
