@@ -388,6 +388,7 @@ def test_the_command_line(program, tmp_path):
         ('{"order": [], "order": []}', "c.json: not JSON: the key 'order' occurs twice"),
         ("[]", "c.json: constraints are the list"),
         ('{"at_most_once": ["Z"]}', "unknown label or type 'Z'"),
+        ('{"fixed": {"0": "X", "-0": "Y"}}', "fixed: 0 is given twice; allowed: once"),
         ('{"at_least_once": ["X", "Y", "O"]}', "in:6, 2 tokens: no label sequence"),
     ],
 )

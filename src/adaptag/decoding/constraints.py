@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from adaptag.errors import ParameterError, described, unknown
 from adaptag.storage.files import read_bytes
@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     Name = str | None
+
+Key = TypeVar("Key")
+Names = TypeVar("Names")
 
 __all__ = ["EVERY", "Constraints", "constraints_of", "described_element", "elements_of"]
 
@@ -213,7 +216,7 @@ def _table(value: Any, where: str) -> tuple[tuple[str, tuple[Name, ...]], ...]:
         if not isinstance(name, str):
             raise ParameterError(f"{where}: {described(name)}; allowed: names of labels or types")
         table.append((name, _neighbours(others, f"{where}, {name!r}")))
-    return tuple(table)
+    return _with_unique_keys(table, where)
 
 
 def _between(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
@@ -225,7 +228,7 @@ def _between(value: Any) -> tuple[tuple[str, tuple[str, ...]], ...]:
         if separator in names:
             raise ParameterError(f"{where}: {separator!r}; allowed: other names than the separator")
         table.append((separator, names))
-    return tuple(table)
+    return _with_unique_keys(table, where)
 
 
 def _fixed(value: Any) -> tuple[tuple[int, tuple[str, ...]], ...]:
@@ -238,4 +241,13 @@ def _fixed(value: Any) -> tuple[tuple[int, tuple[str, ...]], ...]:
         if token is None or isinstance(key, (bool, float)):
             raise ParameterError(f"fixed: {described(key)}; allowed: numbers of tokens")
         table.append((token, _names(names, f"fixed, token {token}")))
+    return _with_unique_keys(table, "fixed")
+
+
+def _with_unique_keys(table: list[tuple[Key, Names]], where: str) -> tuple[tuple[Key, Names], ...]:
+    """Entries as a tuple, after a check that no two have the same key, as "0" and "-0" do."""
+    keys = [key for key, _ in table]
+    if len(set(keys)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ParameterError(f"{where}: {twice!r} is given twice; allowed: once")
     return tuple(table)

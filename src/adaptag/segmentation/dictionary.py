@@ -92,7 +92,7 @@ class UserDictionary:
         if not self._weights:
             return {}
         text = "\n".join(self._weights).encode("utf-8", "surrogatepass")
-        weights = np.fromiter(self._weights.values(), np.float32, len(self))
+        weights = np.fromiter(self._weights.values(), np.float64, len(self))
         return {"words": np.frombuffer(text, np.uint8), "word_weights": weights}
 
     def add_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
