@@ -24,10 +24,10 @@ struct LargeAllocator {
   LargeAllocator(const LargeAllocator<U>&) {}
 
   T* allocate(size_t n) {
-    constexpr size_t page = size_t{1} << 21;
     const size_t bytes = n * sizeof(T);
     void* p = nullptr;
 #ifdef MADV_HUGEPAGE
+    constexpr size_t page = size_t{1} << 21;
     if (bytes >= page) {
       p = std::aligned_alloc(page, (bytes + page - 1) / page * page);
       if (p) madvise(p, bytes, MADV_HUGEPAGE);

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import sqlite3
 import threading
@@ -24,6 +23,7 @@ from adaptag.annotation.records import (
 from adaptag.annotation.schema import SCHEMA, VERSION
 from adaptag.corpus.tokenizers import DEFAULT, TOKENIZERS
 from adaptag.errors import FileError, MissingFileError, ParameterError, unknown
+from adaptag.storage.locks import lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -340,7 +340,7 @@ def _hold(path: Path, folder: Path) -> IO[str]:
     """Lock a project for this process, until the file is closed or the process ends."""
     file = path.open("a+", encoding="utf-8")
     try:
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(file)
     except OSError:
         file.close()
         raise ProjectError(

@@ -8,7 +8,6 @@ PyArrow, take no file whose name begins with ``_`` or ``.``.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import time
@@ -17,6 +16,7 @@ from typing import IO, TYPE_CHECKING, Any
 
 from adaptag.errors import FileError, ParameterError
 from adaptag.ray.filesystems import HIDDEN, AccessError
+from adaptag.storage.locks import lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -146,7 +146,7 @@ def _locked(folder: Folder) -> Iterator[None]:
         return
     descriptor = os.open(folder.place("")[1], os.O_RDONLY)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        lock(descriptor)
     except OSError:
         os.close(descriptor)
         raise FileError(f"{folder.name}: another process is writing to this folder") from None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import importlib
 import io
 import os
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
 
 from adaptag.errors import FileError, MissingFileError, described
+from adaptag.storage.locks import lock
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -39,6 +39,7 @@ __all__ = [
 ]
 
 STDIN = "-"
+WINDOWS = os.name == "nt"
 TEMPORARY = ".partial"  # how the names of temporary files end
 LONGEST_NAME = 255  # bytes of the name of a file, in most filesystems
 COMPRESSED = {".gz": "gzip", ".xz": "lzma"}  # the modules that open such files
@@ -141,7 +142,10 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
-                beside.replace(target)  # still locked
+                if not WINDOWS:
+                    beside.replace(target)  # still locked
+            if WINDOWS:
+                beside.replace(target)  # no open file can be renamed there
         except BaseException:
             beside.unlink(missing_ok=True)
             raise
@@ -161,8 +165,9 @@ def _open_beside(target: Path) -> IO[bytes]:
     while True:
         beside = target.with_name(f"{_stem_beside(target)}{os.urandom(6).hex()}{TEMPORARY}")
         file = beside.open("xb")
-        with contextlib.suppress(OSError):  # some filesystems have no locks
-            fcntl.flock(file, fcntl.LOCK_EX)
+        if not WINDOWS:  # no open file can be removed there
+            with contextlib.suppress(OSError):  # some filesystems have no locks
+                lock(file, wait=True)
         if os.fstat(file.fileno()).st_nlink:
             return file
         file.close()  # it was taken for stale before it was locked
@@ -192,9 +197,18 @@ def _remove_stale(target: Path) -> None:
     with contextlib.suppress(OSError):
         for path in target.parent.iterdir():
             if pattern.fullmatch(path.name):
-                with contextlib.suppress(OSError), path.open("rb+") as file:
-                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # raises where it is in use
-                    path.unlink()
+                with contextlib.suppress(OSError):  # it is in use
+                    _remove_unused(path)
+
+
+def _remove_unused(path: Path) -> None:
+    """Remove a temporary file; raise an OSError where a process has it open."""
+    if WINDOWS:
+        path.unlink()
+        return
+    with path.open("rb+") as file:
+        lock(file)
+        path.unlink()
 
 
 def check_path(path: object) -> None:
@@ -217,7 +231,8 @@ def check_writable(path: PathLike) -> None:
         with contextlib.suppress(FileNotFoundError):
             target.stat()  # a name that is too long cannot even be looked up
         with _open_beside(target) as file:
-            Path(file.name).unlink()
+            pass
+        Path(file.name).unlink()
     except OSError as error:
         raise FileError(f"{shown(path)}: cannot write: {error.strerror or error}") from None
 
