@@ -30,7 +30,7 @@ import adaptag
 from adaptag.corpus.ingredients import ingredients
 from adaptag.training.algorithms import algorithms
 data = ingredients()
-train, test = ([list(map(list, column)) for column in zip(*part)] for part in (data.train, data.test))
+train, test = ([list(map(list, c)) for c in zip(*part)] for part in (data.train, data.test))
 numbers = {{}}
 for name in algorithms():
     model = adaptag.train(*train, algorithm=name, passes={PASSES}, threads=1)
