@@ -137,9 +137,16 @@ docs: .venv/.docs
 notebooks: .venv/.notebooks
 	$(BIN)/python docs/hooks/notebooks.py
 
+# The wheels of the package and of the ready models, and the source distribution; what they hold is
+# used in an empty environment.
 wheel: .venv/.made
 	@echo "Compiling the C++ core for all processors, four variants: about four minutes."
-	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist .
+	rm -rf dist
+	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist . ./models
+	$(BIN)/pip install --quiet build twine
+	$(BIN)/python -m build --sdist --no-isolation --outdir dist .
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/python packaging/try_wheels.py dist
 
 clean:
 	rm -rf .venv .venv-bench .venv-compat .venv-asan .venv-tsan build dist site
