@@ -59,6 +59,7 @@ def tried(wheels: list[Path], folder: Path) -> None:
 
 
 def main() -> None:
+    """Try the wheels of a folder."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("folder", type=Path)
     wheels = sorted(parser.parse_args().folder.resolve().glob("*.whl"))
