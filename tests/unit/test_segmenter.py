@@ -798,6 +798,8 @@ def replaced(segmenter, header=None, tensors=None):
 
 
 U32 = np.uint32
+
+
 def packed(words):
     """Words of a dictionary as they are stored."""
     return np.frombuffer(zlib.compress(words), np.uint8)
