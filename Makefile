@@ -12,7 +12,7 @@ NUMERIC_TESTS := tests/contract tests/property $(patsubst %,tests/unit/test_%.py
 export PIP_NO_COMPILE := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
-.PHONY: demo test faults test-browser test-notebooks compat fuzz sanitize lint format bench bench-all bench-check results docs notebooks wheel clean
+.PHONY: demo test faults test-browser test-notebooks compat fuzz sanitize lint format bench bench-all bench-check results models docs notebooks wheel clean
 
 demo: .venv/.built
 	$(BIN)/adaptag demo
@@ -130,6 +130,10 @@ bench-all: .venv/.sklearn .venv/.experiments
 results: .venv/.experiments .venv/.reproduction
 	$(BIN)/python -m reproduction $(ARGS)
 
+# Trains the ready models, two minutes, and writes them and their cards into models/adaptag_models.
+models: .venv/.models
+	$(BIN)/python -m models.make $(ARGS)
+
 docs: .venv/.docs
 	$(BIN)/mkdocs build --strict
 
@@ -179,8 +183,9 @@ clean:
 	touch $@
 
 # Groups of development tools, see pyproject.toml.
-.venv/.test .venv/.browser .venv/.fuzz .venv/.lint .venv/.docs .venv/.notebooks .venv/.reproduction: .venv/.%: .venv/.built pyproject.toml
+.venv/.test .venv/.browser .venv/.fuzz .venv/.lint .venv/.docs .venv/.notebooks .venv/.models .venv/.reproduction: .venv/.%: .venv/.built pyproject.toml
 	$(BIN)/pip install --quiet --group $*
+	$(BIN)/pip install --quiet --no-deps --editable ./models
 	touch $@
 
 # Another environment, since the projects need their own versions of what they use.

@@ -9,6 +9,7 @@ import itertools
 import json
 import math
 import pickle
+import zlib
 
 import numpy as np
 import pytest
@@ -791,12 +792,19 @@ def replaced(segmenter, header=None, tensors=None):
             section = section[step]
         assert name in section, path
         section[name] = value
-    assert set(tensors or {}) <= {*old_tensors, "extra.words", "extra.word_weights"}
+    assert set(tensors or {}) <= {*old_tensors, "extra.packed_words", "extra.word_weights"}
     write_tensors(file, "segmenter", changed, {**old_tensors, **(tensors or {})})
     return file.getvalue()
 
 
 U32 = np.uint32
+
+
+def packed(words):
+    """Words of a dictionary as they are stored."""
+    return np.frombuffer(zlib.compress(words), np.uint8)
+
+
 ONE = np.ones(1, np.float32)
 
 
@@ -841,12 +849,15 @@ ONE = np.ones(1, np.float32)
         ({}, {"index.word_counts": np.zeros(1, U32)}),
         ({}, {"index.word_offsets": np.zeros(0, U32), "index.word_counts": np.zeros(0, U32)}),
         ({}, {"index.word_symbols": np.zeros(1, U32)}),
-        ({}, {"extra.words": np.zeros(1, np.uint8)}),
-        ({}, {"extra.words": np.zeros(0, np.uint8), "extra.word_weights": ONE}),
-        ({}, {"extra.words": np.frombuffer(b"a\nb", np.uint8), "extra.word_weights": ONE}),
-        ({}, {"extra.words": np.frombuffer(b"\xff", np.uint8), "extra.word_weights": ONE}),
-        ({}, {"extra.words": np.frombuffer(b"a", np.uint8), "extra.word_weights": ONE * 1e9}),
-        ({}, {"extra.words": np.frombuffer(b"a", np.uint8), "extra.word_weights": ONE[:, None]}),
+        ({}, {"extra.packed_words": np.zeros(1, np.uint8), "extra.word_weights": ONE}),
+        ({}, {"extra.packed_words": packed(b"a")}),
+        ({}, {"extra.packed_words": packed(b""), "extra.word_weights": ONE}),
+        ({}, {"extra.packed_words": packed(b"a\nb\nc"), "extra.word_weights": np.tile(ONE, 2)}),
+        ({}, {"extra.packed_words": packed(b"\xff"), "extra.word_weights": ONE}),
+        ({}, {"extra.packed_words": packed(b"a")[:-1], "extra.word_weights": ONE}),
+        ({}, {"extra.packed_words": packed(b"a" * 10**6), "extra.word_weights": ONE}),
+        ({}, {"extra.packed_words": packed(b"a"), "extra.word_weights": ONE * 1e9}),
+        ({}, {"extra.packed_words": packed(b"a"), "extra.word_weights": ONE[:, None]}),
     ],
 )
 def test_a_hostile_file_is_refused(trained, header, tensors):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import random
+import zlib
 
 import numpy as np
 import pytest
@@ -81,7 +82,7 @@ def test_a_tag_set_that_is_not_that_of_training(trained):
 
 def test_a_damaged_dictionary_is_refused(trained):
     segmenter = pickle.loads(pickle.dumps(trained))
-    arrays = {"words": np.frombuffer("天\n空".encode(), np.uint8)}
-    for weights in (np.ones(1, np.float32), np.full(2, np.nan, np.float32)):
+    arrays = {"packed_words": np.frombuffer(zlib.compress("天\n空\n中".encode()), np.uint8)}
+    for weights in (np.ones(2, np.float32), np.full(3, np.nan, np.float32)):
         with pytest.raises(ValueError, match="weight"):
             segmenter.dictionary.add_arrays({**arrays, "word_weights": weights})

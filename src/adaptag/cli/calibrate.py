@@ -35,10 +35,10 @@ def calibrate(
     from adaptag.cli.output import check_files, say
     from adaptag.cli.progress import working
     from adaptag.corpus.columns import ColumnFormat
-    from adaptag.loading import load
+    from adaptag.loading import load_file
 
     check_files({"--output": output}, {"MODEL": model, "--dev": dev})
-    loaded: Any = load(model)
+    loaded: Any = load_file(model)
     columns = ColumnFormat(separator, comment, skip_docstart)
     form = {"format": columns} if loaded.kind == "model" else {}
     with working(f"calibrating {model}"):

@@ -55,10 +55,11 @@ def compact(
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
     from adaptag.corpus.columns import ColumnFormat
-    from adaptag.loading import chain_of, load
+    from adaptag.loading import chain_of, load_file
+    from adaptag.storage.ready import model_file
 
     check_files({"--output": output}, {"MODEL": model, "--dev": dev})
-    loaded = load(model)
+    loaded = load_file(model)
     columns = ColumnFormat(separator, comment, skip_docstart)
     form: dict[str, Any] = {"format": columns} if loaded.kind == "model" else {}
     with working(f"compacting {model}"):
@@ -76,7 +77,7 @@ def compact(
         chain = chain_of(each)
         table.add_row(
             name,
-            _size(path.stat().st_size),
+            _size(Path(model_file(path)).stat().st_size),
             f"{chain.n_weights:,}",
             f"{chain.index.n_predicates:,}",
             *([] if score is None else [f"{score.score:.2f}"]),

@@ -53,12 +53,12 @@ def inspect(
     """Show a model: where it comes from, its sizes, strongest features and transitions."""
     from rich.console import Console
 
-    from adaptag.loading import chain_of, load
+    from adaptag.loading import chain_of, load_file
     from adaptag.model.linear_chain import LinearChain
 
     if as_json and explain is None:
         raise ParameterError("--json requires --explain")
-    loaded = load(model, verify=verify)
+    loaded = load_file(model, verify=verify)
     console = Console()
     if explain is not None:
         explanation = _explanation(loaded, explain)

@@ -44,7 +44,9 @@ SAVE_EVERY = 10_000
 PANEL = "Format of the files"
 CHECKPOINTS = "Checkpoints"
 
-ModelOption = Annotated[Path, option("--model", "-m", help="The model file.")]
+ModelOption = Annotated[
+    Path, option("--model", "-m", help="The model file, or the name of a ready model.")
+]
 NewModelOption = Annotated[Path, option("--model", "-m", help="The model file to write.")]
 OutputOption = Annotated[
     Path | None, option("--output", "-o", help="File to write; else standard output.")
@@ -143,8 +145,8 @@ TokenizerOption = Annotated[
     str | None,
     option(
         metavar="NAME|FILE",
-        help="What cuts raw text into tokens: unicode, whitespace, characters, or the file of a "
-        "segmenter.",
+        help="What cuts raw text into tokens: unicode, whitespace, characters, english, or the "
+        "file of a segmenter.",
         show_default="that of the model",
     ),
 ]

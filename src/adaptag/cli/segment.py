@@ -1,4 +1,4 @@
-"""``adaptag segment``: train a word segmenter, cut text, score it, find new words."""
+"""``adaptag segment``: train a word segmenter, score it, find new words."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import argument, option
-from adaptag.cli.cluster import BlockSizeOption, FolderOption, OnCluster, SkipBadOption
 from adaptag.cli.options import (
     CalibrationOption,
     ChartOption,
     CheckpointOption,
-    ClusterOption,
     DevOption,
     EveryOption,
     JsonOption,
@@ -23,9 +21,9 @@ from adaptag.cli.options import (
     ModelOption,
     NewModelOption,
     ResumeOption,
-    ThreadsOption,
 )
-from adaptag.cli.output import output_stream, say
+from adaptag.cli.output import say
+from adaptag.cli.segmenters import DictionaryOption, inputs_of, load_segmenter
 from adaptag.cli.settings import given_parameters, with_settings
 from adaptag.errors import ParameterError
 from adaptag.features.settings import CharacterFeatures
@@ -34,21 +32,11 @@ from adaptag.settings import split_options
 from adaptag.training.settings import TrainingSettings, parameter_names
 
 if TYPE_CHECKING:
-    from adaptag.ray.work import Work
     from adaptag.segmentation.new_words import Detection
-    from adaptag.segmentation.segmenter import Segmenter
 
-__all__ = ["cut", "evaluate", "new_words", "train"]
+__all__ = ["evaluate", "new_words", "train"]
 
 TextArgument = Annotated[Path, argument(metavar="TEXT", help="Plain text (.gz, .xz; - for stdin).")]
-DictionaryOption = Annotated[
-    list[Path] | None,
-    option(
-        "--dictionary",
-        "-d",
-        help="Your own words: one per line, followed by its weight or 'force'. Repeatable.",
-    ),
-]
 ThresholdOption = Annotated[
     float, option(min=0, max=1, help="The probability that a new word must exceed.")
 ]
@@ -121,69 +109,6 @@ def train(
     )
 
 
-def cut(
-    data: Annotated[
-        list[str],
-        argument(
-            metavar="TEXT",
-            help="Plain text (.gz, .xz; - for stdin). With --cluster: files, folders and patterns, "
-            "also JSON lines and Parquet.",
-        ),
-    ],
-    model: ModelOption,
-    output: FolderOption = None,
-    dictionary: DictionaryOption = None,
-    separator: Annotated[str, option(help="What to write between words.")] = " ",
-    probabilities: Annotated[
-        bool,
-        option("--probabilities", help="One word per line, a tab, the word's probability."),
-    ] = False,
-    threads: ThreadsOption = None,
-    cluster: ClusterOption = None,
-    skip_bad: SkipBadOption = False,
-    block_size: BlockSizeOption = None,
-) -> None:
-    """Cut text into words: the same lines, with spaces between the words.
-
-    Files of any size are read in parts, which are cut on all cores; what comes in from a pipe is
-    cut line by line, as soon as it is there. Lines may be of any length. On a cluster, the output
-    is a folder of parts in the order of the input.
-    """
-    from adaptag.cli.output import check_files
-    from adaptag.cli.progress import byte_bar
-    from adaptag.corpus.text import text_parts
-    from adaptag.parallel import part_size, write_ordered
-
-    on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
-    if cluster is not None:
-        with_words = _load(model, dictionary) if dictionary else model
-        on_cluster.run(lambda: _work(separator, probabilities), data, with_words, output)
-        return
-    path = on_cluster.one_input(data, "TEXT")
-    check_files({"--output": output}, _inputs(path, model, dictionary))
-    segmenter = _load(model, dictionary)
-    size = path.stat().st_size if path.is_file() else None
-    parts = text_parts(path, part_size(size, threads))
-    with output_stream(output) as out, byte_bar("cutting") as bar:
-        task = bar.add_task("", total=size)
-        write_ordered(
-            out,
-            lambda part: (
-                segmenter.cut_part(part, separator, probabilities=probabilities),
-                len(part.data),
-            ),
-            parts,
-            threads,
-            lambda n: bar.advance(task, n),
-        )
-
-
-def _work(separator: str, probabilities: bool) -> Work:
-    from adaptag.ray.work import Cutting
-
-    return Cutting(separator=separator, probabilities=probabilities)
-
-
 def _spaced_line(line: str, words: list[str], separator: str = " ") -> str:
     """Join words by separators, which replace the white space of the text."""
     without_spaces = (word for word in words if not word.isspace())
@@ -235,7 +160,7 @@ def evaluate(
     right = SegmentedCorpus.read(gold)
     measured = None
     if model is not None:
-        segmenter = _load(model, dictionary)
+        segmenter = load_segmenter(model, dictionary)
         texts = right.texts()
         segmentation = (
             segmenter.new_words(texts).segmentation if new_words else segmenter.cut_all(texts)
@@ -277,8 +202,8 @@ def new_words(
     from adaptag.corpus.text import read_lines
     from adaptag.storage.files import replace_file
 
-    check_files({"--output": output, "--segmented": segmented}, _inputs(data, model, dictionary))
-    segmenter = _load(model, dictionary)
+    check_files({"--output": output, "--segmented": segmented}, inputs_of(data, model, dictionary))
+    segmenter = load_segmenter(model, dictionary)
     with working(f"searching {data}"):
         lines = list(io.StringIO("".join(line for part in read_lines(data) for line in part)))
         detection = segmenter.new_words(lines, threshold=threshold, rounds=rounds)
@@ -314,21 +239,6 @@ def _new_words_table(detection: Detection, show: int) -> Any:
             Text(word.text), f"{word.count:,}", f"{word.probability:.3f}", Text(word.example)
         )
     return table
-
-
-def _inputs(data: Path, model: Path, dictionaries: list[Path] | None) -> dict[str, Path]:
-    """The files that a command reads, by the options that name them."""
-    words = {f"--dictionary ({path})": path for path in dictionaries or []}
-    return {"TEXT": data, "--model": model, **words}
-
-
-def _load(model: Path, dictionaries: list[Path] | None) -> Segmenter:
-    from adaptag.segmentation.segmenter import Segmenter
-
-    segmenter = Segmenter.load(model)
-    for path in dictionaries or []:
-        segmenter.dictionary.load(path)
-    return segmenter
 
 
 def _all_words(path: Path) -> Iterable[str]:

@@ -141,7 +141,7 @@ def tag(
         from adaptag.cli.tag_text import TextTagger
         from adaptag.loading import load_tokenizer
 
-        cutter = load_tokenizer(tokenizer)
+        cutter = load_tokenizer(tokenizer, model)
         text_tagger = TextTagger(tagger, options, cutter, json_lines=from_json)
         if show:
             from adaptag.cli.show import labels_of, show_texts

@@ -9,7 +9,7 @@ from adaptag.errors import CorpusError
 from adaptag.storage.files import is_at_hand, is_regular, open_bytes, shown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from adaptag.storage.files import Source
 
@@ -72,6 +72,13 @@ class TextPart:
             line = self.line + self.data.count(b"\n", 0, error.start)
             raise CorpusError(f"{self.name}:{line}: invalid UTF-8; allowed: UTF-8 text") from None
         return [f"{line}\n" for line in lines] + [last] * bool(last)
+
+    def joined(self, words: Iterable[Iterable[str]], separator: str) -> bytes:
+        """Words of each line, with separators between them, and the ends of the lines."""
+        out = [separator] if self.continues else []
+        for line, words_of_line in zip(self.lines(), words, strict=True):
+            out += [separator.join(words_of_line), line[len(line.rstrip("\r\n")) :]]
+        return "".join(out).encode()
 
 
 def text_parts(path: Source, size: int = BLOCK, *, line: int = 1) -> Iterator[TextPart | None]:

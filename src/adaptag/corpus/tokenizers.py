@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from adaptag.corpus.english_tokens import english_tokens
 from adaptag.corpus.word_boundaries import characters_in, words_in
 from adaptag.errors import ParameterError, described, unknown
 
@@ -72,12 +73,13 @@ TOKENIZERS: dict[str, Tokenizer] = {
     DEFAULT: Tokenizer(DEFAULT, words_in),
     "whitespace": Tokenizer("whitespace", _blocks_in),
     "characters": Tokenizer("characters", characters_in),
+    "english": Tokenizer("english", english_tokens),
 }
 """The tokenizers that need nothing else, by name.
 
 ``unicode`` finds words by the rules of Unicode (UAX #29), every other visible character being a
 token of its own; ``whitespace`` takes what stands between blanks; ``characters`` takes each visible
-character, with its marks.
+character, with its marks; ``english`` cuts as English treebanks do.
 """
 
 STORED_NAMES = (*TOKENIZERS, SEGMENTER, CUSTOM)
@@ -117,11 +119,13 @@ def check_tokenizer(tokenizer: Any) -> None:
 
 def is_segmenter_file(tokenizer: Any) -> bool:
     """Whether a value is the path of a segmenter, and not the name of a tokenizer."""
+    from adaptag.storage.ready import is_ready
     from adaptag.storage.tensors import kind_of
 
     if not isinstance(tokenizer, (str, os.PathLike)) or tokenizer in STORED_NAMES:
         return False
-    return os.path.isfile(tokenizer) and kind_of(tokenizer) == SEGMENTER  # noqa: PTH113
+    is_file = is_ready(tokenizer) or os.path.isfile(tokenizer)  # noqa: PTH113
+    return is_file and kind_of(tokenizer) == SEGMENTER
 
 
 def tokenizer_name(tokenizer: Any) -> str | None:

@@ -25,6 +25,7 @@ from adaptag.ray.filesystems import AccessError, Folder, find_inputs, is_uri
 from adaptag.ray.inputs import BLOCK, TEXT, Block, format_of, split_files, suffix_of
 from adaptag.ray.manifest import open_manifest
 from adaptag.settings import AUTO
+from adaptag.storage.ready import model_file
 from adaptag.storage.stored import Stored
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def model_bytes(model: PathLike | Stored) -> NDArray[np.uint8]:
     """The bytes of a model's file; a file is mapped, not read."""
     if isinstance(model, Stored):
         return np.frombuffer(model.to_bytes(), np.uint8)
-    return np.asarray(np.memmap(model, np.uint8, "r"))
+    return np.asarray(np.memmap(model_file(model), np.uint8, "r"))
 
 
 @dataclass(frozen=True, eq=False)

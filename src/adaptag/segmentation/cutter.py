@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["Cutter", "Word"]
 
 TEXTS = "a list of strings"
+SUBWORDS = (2, 3)  # the lengths of words that are looked for in longer ones
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,30 @@ class Cutter:
         except core.InputError as error:
             raise _refusal(error) from None
 
+    def cut_for_search(self, text: str) -> list[str]:
+        """Cut a text into words for the index of a search engine, without white space.
+
+        Before each word of three characters and more come the known words in it: those of two
+        characters, then those of three. Known are the words of the training data and of the
+        dictionary.
+        """
+        found = []
+        for word in self.cut(text):
+            for n in SUBWORDS[: max(0, len(word) - 2)]:
+                parts = (word[i : i + n] for i in range(len(word) - n + 1))
+                found += [part for part in parts if self.is_word(part)]
+            if not word.isspace():
+                found.append(word)
+        return found
+
+    def is_word(self, text: str) -> bool:
+        """Whether a text is a word of the training data or of the dictionary."""
+        return text in self.lexicon_ or text in self.dictionary
+
+    def compared(self, text: str) -> str:
+        """A text in the characters of the training data; as long as the text."""
+        return text
+
     def spaced(self, text: bytes, separator: str = " ", *, continues: bool = False) -> bytes | None:
         """Cut UTF-8 text, with separators between the words instead of its white space.
 
@@ -100,7 +125,12 @@ class Cutter:
             return None
 
     def cut_part(
-        self, part: TextPart, separator: str = " ", *, probabilities: bool = False
+        self,
+        part: TextPart,
+        separator: str = " ",
+        *,
+        probabilities: bool = False,
+        search: bool = False,
     ) -> bytes:
         """Cut a part of a file in this thread; raise where it is not UTF-8.
 
@@ -109,7 +139,11 @@ class Cutter:
             separator: What to write between words.
             probabilities: Whether to write one word per line instead, a tab and its probability,
                 and an empty line after each line of the text.
+            search: Whether to write the words of ``cut_for_search``.
         """
+        if search:
+            words_of = self.cut_for_search
+            return part.joined([words_of(line) for line in part.lines()], separator)
         if not probabilities:
             spaced = self.spaced(part.data, separator, continues=part.continues)
             if spaced is None:

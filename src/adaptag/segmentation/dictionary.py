@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zlib
 from collections.abc import Mapping
 from numbers import Real
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,8 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.corpus.data import as_list
-from adaptag.corpus.text import unix_line_ends
 from adaptag.errors import CorpusError, ParameterError, described
-from adaptag.storage.files import check_path, read_bytes, shown
+from adaptag.segmentation.dictionary_files import AUTO, read_dictionary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,6 +28,7 @@ WEIGHT = 5.0
 WORDS = "a word, a list of words, or a dictionary of words and weights"
 FORCE = math.inf
 LARGEST = 1000.0
+MOST_PACKED = 200  # how many times smaller packed words are, at most
 WEIGHTS = f"-{LARGEST:g} to {LARGEST:g}, or force (in Python infinity)"
 
 
@@ -44,6 +45,7 @@ class UserDictionary:
         self.fold = fold
         self.native = core.Lexicon(fold)
         self._weights: dict[str, float] = {}  # by folded form: spellings of a word are one word
+        self._tags: dict[str, str] = {}  # likewise, of those that have one
 
     def __repr__(self) -> str:
         first = ", ".join(list(self)[:5])
@@ -53,8 +55,13 @@ class UserDictionary:
     def copy(self) -> UserDictionary:
         """A dictionary of its own with the same words."""
         other = UserDictionary(self.fold)
-        other.add(self._weights)
+        other.update(self)
         return other
+
+    def update(self, other: UserDictionary) -> None:
+        """Add the words of another dictionary, with their weights and tags."""
+        self.add(other._weights)
+        self.set_tags(other._tags)
 
     def add(self, words: str | Iterable[str] | Mapping[str, float], weight: float = WEIGHT) -> None:
         """Add a word, several, or words with weights of their own; new weights replace old."""
@@ -77,11 +84,42 @@ class UserDictionary:
         self.native.remove(folded)
         for word in folded:
             self._weights.pop(word, None)
+            self._tags.pop(word, None)
 
-    def load(self, path: PathLike, weight: float = WEIGHT) -> None:
-        """Add the words of a file: one per line, and after white space its weight or ``force``."""
-        check_path(path)
-        self.add(_read(path, weight))
+    def load(
+        self,
+        path: PathLike,
+        weight: float = WEIGHT,
+        *,
+        format: str = AUTO,  # noqa: A002
+    ) -> None:
+        """Add the words of a file, one per line.
+
+        Args:
+            path: The file.
+            weight: The weight of words for which the file has none.
+            format: ``weights``: behind the word, its weight or ``force``; ``jieba``: its frequency,
+                which is not used, and its tag; ``auto``: that of jieba where any line has both.
+        """
+        entries = read_dictionary(path, format)
+        for entry in entries:
+            if entry.weight is not None and not _allowed(entry.weight):
+                raise CorpusError(f"{entry.where}: weight {entry.cell!r}; allowed: {WEIGHTS}")
+        self.add({word: weight if own is None else own for word, own, *_ in entries})
+        self.set_tags({entry.word: entry.tag for entry in entries if entry.tag})
+
+    def tag(self, word: str) -> str | None:
+        """The part of speech that the user gave a word; None where there is none."""
+        return self._tags.get(self._folded([word])[0]) if self._tags else None
+
+    def set_tags(self, tags: Mapping[str, str]) -> None:
+        """Give words of the dictionary their parts of speech, which a ``WordTagger`` gives them."""
+        for word, tag in tags.items():
+            if word not in self:
+                raise ParameterError(f"{word!r} is not in the dictionary")
+            if not isinstance(tag, str) or not tag or any(map(str.isspace, tag)):
+                raise ParameterError(f"the tag of {word!r} is {described(tag)}; allowed: a name")
+        self._tags |= dict(zip(self._folded(tags), tags.values(), strict=True))
 
     def to_dict(self) -> dict[str, float]:
         """The words, folded, and their weights."""
@@ -91,19 +129,31 @@ class UserDictionary:
         """The words and weights as arrays for a file; nothing where there are no words."""
         if not self._weights:
             return {}
-        text = "\n".join(self._weights).encode("utf-8", "surrogatepass")
         weights = np.fromiter(self._weights.values(), np.float64, len(self))
-        return {"words": np.frombuffer(text, np.uint8), "word_weights": weights}
+        if (weights == weights[0]).all():
+            weights = weights[:1]  # of all words
+        arrays: dict[str, NDArray[Any]] = {
+            "packed_words": _packed(self._weights),
+            "word_weights": weights,
+        }
+        if self._tags:
+            arrays["packed_tags"] = _packed([self._tags.get(word, "") for word in self._weights])
+        return arrays
 
     def add_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Add what ``to_arrays`` gave; raise where it is damaged."""
-        if "words" not in arrays:
+        if "words" in arrays:
+            raise ValueError("its dictionary is stored as an earlier version of adaptag did")
+        if "packed_words" not in arrays:
             return
-        words = arrays["words"].tobytes().decode("utf-8", "surrogatepass").split("\n")
-        weights = arrays["word_weights"].tolist()
-        if arrays["word_weights"].ndim != 1 or len(words) != len(weights):
+        words = _unpacked(arrays["packed_words"])
+        weights = arrays["word_weights"]
+        if weights.ndim != 1 or len(weights) not in (1, len(words)):
             raise ValueError("the words of the dictionary and their weights do not fit together")
-        self.add(dict(zip(words, weights, strict=True)))
+        self.add(dict(zip(words, np.resize(weights, len(words)).tolist(), strict=True)))
+        if "packed_tags" in arrays:
+            tags = zip(words, _unpacked(arrays["packed_tags"]), strict=True)
+            self.set_tags({word: tag for word, tag in tags if tag})
 
     def __len__(self) -> int:
         """Count the words."""
@@ -139,45 +189,36 @@ def _check_words(words: Iterable[object]) -> None:
 
 
 def _check(weights: Mapping[str, float]) -> None:
+    if "\n".join(map(str, weights)).split() != list(weights):  # else all are words
+        for word in weights:
+            if not isinstance(word, str) or not word or any(map(str.isspace, word)):
+                raise ParameterError(f"{word!r} is not a word: it is empty or contains white space")
     for word, weight in weights.items():
-        if not isinstance(word, str) or not word or any(map(str.isspace, word)):
-            raise ParameterError(f"{word!r} is not a word: it is empty or contains white space")
         if not _allowed(weight):
             raise ParameterError(f"the weight of {word!r} is {weight}; allowed: {WEIGHTS}")
 
 
-def _read(path: PathLike, weight: float) -> dict[str, float]:
-    name = shown(path)
-    try:
-        text = unix_line_ends(read_bytes(path)).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{name}: invalid UTF-8 at byte {error.start + 1}") from None
-    weights = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        cells = line.split()
-        if not cells or line.startswith("#"):
-            continue
-        if len(cells) > 2:
-            raise CorpusError(
-                f"{name}:{number}: {len(cells)} cells; allowed: a word, and its weight or 'force'"
-            )
-        weights[cells[0]] = weight if len(cells) == 1 else _weight(cells[1], f"{name}:{number}")
-    return weights
+def _packed(lines: Iterable[str]) -> NDArray[np.uint8]:
+    """Lines of text, compressed."""
+    text = "\n".join(lines).encode("utf-8", "surrogatepass")
+    return np.frombuffer(zlib.compress(text, 9), np.uint8)
 
 
-def _weight(cell: str, where: str) -> float:
-    if cell == "force":
-        return FORCE
+def _unpacked(packed: NDArray[Any]) -> list[str]:
+    """Read what ``_packed`` gave; raise where it is damaged, or far larger than words can be."""
+    unpacker = zlib.decompressobj()
     try:
-        found = float(cell)
-    except ValueError:
-        found = math.nan
-    if not _allowed(found):
-        raise CorpusError(f"{where}: weight {cell!r}; allowed: {WEIGHTS}")
-    return found
+        text = unpacker.decompress(packed.tobytes(), 1000 + MOST_PACKED * packed.size)
+    except zlib.error:
+        raise ValueError("the words of the dictionary are damaged") from None
+    if not unpacker.eof:
+        raise ValueError("the words of the dictionary are damaged")
+    return text.decode("utf-8", "surrogatepass").split("\n")
 
 
 def _allowed(weight: object) -> bool:
-    if isinstance(weight, bool) or not isinstance(weight, Real):
-        return False
-    return weight == FORCE or abs(float(weight)) <= LARGEST
+    if type(weight) is not float:  # which most are
+        if isinstance(weight, bool) or not isinstance(weight, Real):
+            return False
+        weight = float(weight)
+    return weight == FORCE or abs(weight) <= LARGEST

@@ -21,6 +21,7 @@ from adaptag.segmentation.cutter import Cutter
 from adaptag.segmentation.dictionary import UserDictionary
 from adaptag.segmentation.predictor import FORM, Patterns, SegmentPredictor
 from adaptag.segmentation.settings import SegmenterSettings
+from adaptag.segmentation.traditional import TraditionalCutter
 from adaptag.segmentation.training import (
     segmentation_chain,
     segmentation_examples,
@@ -330,8 +331,12 @@ class Segmenter(Shown, SegmenterSettings, CharacterFeatures, TrainingSettings, C
         temperature = best_temperature(self._predictor(), self.dictionary.native, corpus)
         calibrated = Segmenter(**self.get_params())
         calibrated._set_model(self.model_.with_temperature(temperature))
-        calibrated.dictionary.add(self.dictionary.to_dict())
+        calibrated.dictionary.update(self.dictionary)
         return calibrated
+
+    def for_traditional(self) -> TraditionalCutter:
+        """Make a segmenter of Traditional Chinese of this one, which was trained on Simplified."""
+        return TraditionalCutter(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle the arguments, and the safe bytes of the file where it is trained."""
@@ -379,7 +384,7 @@ class Segmenter(Shown, SegmenterSettings, CharacterFeatures, TrainingSettings, C
 
         def segmenter(predictor: SegmentPredictor) -> Segmenter:
             small = Segmenter.from_model(predictor, **predictor.settings.record())
-            small.dictionary.add(self.dictionary.to_dict())
+            small.dictionary.update(self.dictionary)
             return small
 
         def score(predictor: SegmentPredictor | None) -> float:

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptag.errors import AdaptagError, ParameterError, WrongKindError, unknown
-from adaptag.loading import load
+from adaptag.loading import load_file
 from adaptag.storage.files import unreadable
+from adaptag.storage.ready import model_file
 from adaptag.web.guards import RequestError
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class ServedModel:
         """Load a model; its file is copied into memory, so that it may be overwritten."""
         signature = Signature.of(path)
         begin = time.perf_counter()
-        model = load(path, copy=True)
+        model = load_file(path, copy=True)
         _prepare(model)
         return cls(name, path, model, signature, time.perf_counter() - begin)
 
@@ -194,8 +195,8 @@ def _named(given: str | Path) -> tuple[str, Path]:
         name, _, path = given.partition("=")
         if not name or not path:
             raise ParameterError(f"{given!r} is no model; allowed: FILE or NAME=FILE")
-        return name, Path(path)
-    return Path(given).stem, Path(given)
+        return name, Path(model_file(path))
+    return Path(given).stem, Path(model_file(given))
 
 
 def _prepare(model: AnyModel) -> None:

@@ -22,8 +22,9 @@ from typing import IO, TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag._native import core
-from adaptag.errors import ModelError, WrongKindError
+from adaptag.errors import MissingFileError, ModelError, WrongKindError
 from adaptag.storage.files import check_path, unreadable
+from adaptag.storage.ready import model_file
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -79,19 +80,21 @@ def write_tensors(file: IO[bytes], kind: str, header: Mapping[str, Any], tensors
 def read_tensors(
     path: PathLike, kind: str, *, verify: bool = False, copy: bool = False
 ) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """Read a file: its header, and its arrays as read-only views.
+    """Read a file, or a ready model: its header, and its arrays as read-only views.
 
     A mapped file that another process truncates, as ``cp new old`` does, ends this process at the
     next access. So files up to 256 MiB are copied into memory, and larger ones with ``copy``.
     """
     check_path(path)
     try:
-        with Path(path).open("rb") as file:
+        with Path(model_file(path)).open("rb") as file:
             buffer: mmap.mmap | bytes
             if copy or os.fstat(file.fileno()).st_size <= READ_SIZE:
                 buffer = file.read()
             else:
                 buffer = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except MissingFileError:  # of a ready model: it says what to install
+        raise
     except OSError as error:
         raise unreadable(path, error) from None
     return tensors_from_buffer(buffer, kind, name=str(path), verify=verify)
@@ -103,7 +106,7 @@ def kind_of(path: Source) -> str | None:
         return None
     check_path(path)
     try:
-        with Path(path).open("rb") as file:
+        with Path(model_file(path)).open("rb") as file:
             match = re.match(rb'.{8}\{"__metadata__": \{"kind": "(\w+)"', file.read(64), re.DOTALL)
     except OSError:
         return None
