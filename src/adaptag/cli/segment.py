@@ -17,6 +17,7 @@ from adaptag.cli.options import (
     CheckpointOption,
     ClusterOption,
     DevOption,
+    EncodingOption,
     EveryOption,
     JsonOption,
     LogOption,
@@ -27,7 +28,7 @@ from adaptag.cli.options import (
 )
 from adaptag.cli.output import output_stream, say
 from adaptag.cli.settings import given_parameters, with_settings
-from adaptag.errors import ParameterError
+from adaptag.errors import ParameterError, counted
 from adaptag.features.settings import CharacterFeatures
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.settings import split_options
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from adaptag.ray.work import Work
     from adaptag.segmentation.new_words import Detection
     from adaptag.segmentation.segmenter import Segmenter
+    from adaptag.storage.files import PathLike
 
 __all__ = ["cut", "evaluate", "new_words", "train"]
 
@@ -63,12 +65,13 @@ def train(
             metavar="TRAIN", help="Spaced text, one sentence per line (.gz, .xz; - for stdin)."
         ),
     ],
-    model: NewModelOption,
+    model: NewModelOption = None,
     dev: DevOption = None,
     checkpoint: CheckpointOption = None,
     every: EveryOption = None,
     resume: ResumeOption = None,
     log: LogOption = None,
+    encoding: EncodingOption = None,
     **options: Any,
 ) -> None:
     """Train a segmenter on text with spaces between the words.
@@ -77,9 +80,10 @@ def train(
     """
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
-    from adaptag.cli.training import check_every, train_and_save
+    from adaptag.cli.training import check_every, model_file, train_and_save
     from adaptag.corpus.data import SEGMENTATION, corpus_of
     from adaptag.segmentation.segmenter import Segmenter
+    from adaptag.storage.encodings import with_encoding
 
     *groups, parameters = split_options(
         options, SegmenterSettings, CharacterFeatures, TrainingSettings, also=parameter_names()
@@ -88,16 +92,20 @@ def train(
         group(**group_options).check()
     parameters = given_parameters(options.get("algorithm"), parameters)
     check_every(every, checkpoint)
+    target = model_file(model, resume)
     check_files(
-        {"--model": model, "--log": log, "--checkpoint": checkpoint},
+        {"--model": target, "--log": log, "--checkpoint": checkpoint},
         {"TRAIN": data, "--dev": dev},
     )
     begin = time.perf_counter()
     with working(f"reading {data}"):
-        corpus = corpus_of(data, task=SEGMENTATION)
-        dev_corpus = None if dev is None else corpus_of(dev, task=SEGMENTATION)
+        corpus = corpus_of(with_encoding(data, encoding), task=SEGMENTATION)
+        dev_corpus = None
+        if dev is not None:
+            dev_corpus = corpus_of(with_encoding(dev, encoding), task=SEGMENTATION)
     say(
-        f"{len(corpus):,} sentences, {corpus.n_words:,} words, {corpus.n_characters:,} characters, "
+        f"{counted(len(corpus), 'sentence')}, {counted(corpus.n_words, 'word')}, "
+        f"{counted(corpus.n_characters, 'character')}, "
         f"read in {time.perf_counter() - begin:.2f} s"
     )
     train_and_save(
@@ -110,7 +118,7 @@ def train(
             callbacks=callbacks,
             **{**options, **parameters},
         ),
-        model,
+        target,
         log=log,
         begin=begin,
         provenance=lambda trained: trained.model_.provenance,
@@ -139,6 +147,7 @@ def cut(
         option("--probabilities", help="One word per line, a tab, the word's probability."),
     ] = False,
     threads: ThreadsOption = None,
+    encoding: EncodingOption = None,
     cluster: ClusterOption = None,
     skip_bad: SkipBadOption = False,
     block_size: BlockSizeOption = None,
@@ -153,9 +162,12 @@ def cut(
     from adaptag.cli.progress import byte_bar
     from adaptag.corpus.text import text_parts
     from adaptag.parallel import part_size, write_ordered
+    from adaptag.storage.encodings import with_encoding
 
     on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
     if cluster is not None:
+        if encoding is not None:
+            raise ParameterError("--encoding cannot be combined with --cluster")
         with_words = _load(model, dictionary) if dictionary else model
         on_cluster.run(lambda: _work(separator, probabilities), data, with_words, output)
         return
@@ -163,7 +175,7 @@ def cut(
     check_files({"--output": output}, _inputs(path, model, dictionary))
     segmenter = _load(model, dictionary)
     size = path.stat().st_size if path.is_file() else None
-    parts = text_parts(path, part_size(size, threads))
+    parts = text_parts(with_encoding(path, encoding), part_size(size, threads))
     with output_stream(output) as out, byte_bar("cutting") as bar:
         task = bar.add_task("", total=size)
         write_ordered(
@@ -216,12 +228,14 @@ def evaluate(
     as_json: JsonOption = False,
     calibration: CalibrationOption = False,
     chart: ChartOption = None,
+    encoding: EncodingOption = None,
 ) -> None:
     """Score a segmentation as the SIGHAN bakeoffs do: P, R, F1, OOV rate, OOV and IV recall."""
     from adaptag.cli.scores import check_calibration, show_scores
     from adaptag.corpus.segmented import SegmentedCorpus
     from adaptag.evaluation.segmentation import evaluate_segmentation, segmentation_table
     from adaptag.features.characters import word_list
+    from adaptag.storage.encodings import with_encoding
 
     if (predicted is None) == (model is None):
         raise ParameterError("give either PREDICTED or --model")
@@ -232,7 +246,7 @@ def evaluate(
     if fold is not None and words is None:
         raise ParameterError("--fold requires --words")
     check_calibration(calibration, chart, {"GOLD": gold, "--model": model})
-    right = SegmentedCorpus.read(gold)
+    right = SegmentedCorpus.read(with_encoding(gold, encoding))
     measured = None
     if model is not None:
         segmenter = _load(model, dictionary)
@@ -244,10 +258,12 @@ def evaluate(
         measured = segmenter.calibration(right) if calibration else None
     else:
         assert predicted is not None
-        lexicon = word_list(_all_words(words) if words else [], fold or "none")
+        lexicon = word_list(
+            _all_words(with_encoding(words, encoding)) if words else [], fold or "none"
+        )
         score = evaluate_segmentation(
             right.words(),
-            SegmentedCorpus.read(predicted).words(),
+            SegmentedCorpus.read(with_encoding(predicted, encoding)).words(),
             lexicon.__contains__ if words else lambda _: True,
         )
     show_scores(score, [segmentation_table], measured, as_json=as_json, chart=chart)
@@ -268,6 +284,7 @@ def new_words(
     rounds: RoundsOption = 10,
     as_json: Annotated[bool, option("--json", help="Write all of them as JSON.")] = False,
     show: Annotated[int, option(min=1, help="Words to show in the table.")] = 40,
+    encoding: EncodingOption = None,
 ) -> None:
     """Find words that the training data does not have, and cut the text again with them."""
     from rich.console import Console
@@ -275,12 +292,14 @@ def new_words(
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
     from adaptag.corpus.text import read_lines
+    from adaptag.storage.encodings import with_encoding
     from adaptag.storage.files import replace_file
 
     check_files({"--output": output, "--segmented": segmented}, _inputs(data, model, dictionary))
     segmenter = _load(model, dictionary)
     with working(f"searching {data}"):
-        lines = list(io.StringIO("".join(line for part in read_lines(data) for line in part)))
+        parts = read_lines(with_encoding(data, encoding))
+        lines = list(io.StringIO("".join(line for part in parts for line in part)))
         detection = segmenter.new_words(lines, threshold=threshold, rounds=rounds)
     if output is not None:
         with replace_file(output) as file:
@@ -301,7 +320,7 @@ def _new_words_table(detection: Detection, show: int) -> Any:
     from rich.text import Text
 
     n = len(detection.new_words)
-    caption = f"{n:,} new words, {detection.rounds} round{'s' * (detection.rounds > 1)}"
+    caption = f"{counted(n, 'new word')}, {counted(detection.rounds, 'round')}"
     if n > show:
         caption += f"; the {show} most frequent are shown"
     table = Table(box=box.HORIZONTALS, caption=caption, caption_justify="left")
@@ -331,7 +350,7 @@ def _load(model: Path, dictionaries: list[Path] | None) -> Segmenter:
     return segmenter
 
 
-def _all_words(path: Path) -> Iterable[str]:
+def _all_words(path: PathLike) -> Iterable[str]:
     from adaptag.corpus.text import read_lines
 
     for lines in read_lines(path):
