@@ -386,6 +386,7 @@ def filled(text: str, runs: list[history.Run]) -> str:
 
 def main() -> None:
     import page_charts
+    import page_pictures
 
     runs = history.read()
     figures = history.accepted(runs)
@@ -396,6 +397,9 @@ def main() -> None:
     for name, chart in page_charts.charts(figures).items():
         (PICTURES / f"performance-{name}.svg").write_text(chart, encoding="utf-8")
         print(f"written: docs/pictures/performance-{name}.svg")
+    for name, picture in page_pictures.pictures(figures).items():
+        (PICTURES / name).write_text(picture, encoding="utf-8")
+        print(f"written: docs/pictures/{name}")
 
 
 if __name__ == "__main__":
