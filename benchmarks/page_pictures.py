@@ -39,7 +39,8 @@ TAGGED: list[list[tuple[str, str]]] = [
         ("juices reserved", "NOTE"),
     ],
     [
-        ("about 750g", "QTY"),
+        ("about", ""),
+        ("750g", "QTY"),
         ("bone-in", "STATE"),
         ("goat shoulder", "NAME"),
         (",", ""),
