@@ -8,6 +8,7 @@ is that of a function here; all other text is written by hand.
 
 from __future__ import annotations
 
+import posixpath
 import re
 from typing import TYPE_CHECKING
 
@@ -21,9 +22,10 @@ if TYPE_CHECKING:
 
     Figures = dict[str, history.Figure]
 
-PAGES = ("README.md", "docs/performance.md")
+PAGES = ("README.md", "docs/index.md", "docs/performance.md", "docs/guide/pycrfsuite.md")
 PICTURES = ROOT / "docs" / "pictures"
 BLOCK = re.compile(r"(<!-- figures: (.*?) -->\n).*?(<!-- end of figures -->)", re.DOTALL)
+LINK = re.compile(r"\]\((docs/[^)#]*)")  # as in README.md
 FITTING_PASSES = 30  # of the classifiers of reviews
 PER_PASS = "algorithms/seconds per pass"
 FAMILIES = {"conll2000": "CoNLL-2000", "pku": "PKU", "bio-ner": "JNLPBA", "sentiment": "Reviews"}
@@ -44,7 +46,81 @@ def ratio(figures: Figures, name: str) -> float | None:
     return None if found is None else found.ratio
 
 
-# ---- README ------------------------------------------------------------------------------------
+# ---- README and the first page of the docs -----------------------------------------------------
+
+
+def why_adaptag(figures: Figures) -> str:
+    """What a reader gains, beside which peer, with a link to where that is measured."""
+    rows = []
+    for what, names, link in GAINS:
+        found = [figures[name] for name in names if name in figures]
+        gains = [
+            f"**{one.ratio:.{0 if one.ratio >= 10 else 1}f}×** {one.peer}"
+            for one in found
+            if one.ratio
+        ]
+        if gains:
+            ours = shown(found[0].value, ",.0f" if found[0].value >= 100 else ".2f")
+            rows.append([f"[{what}]({link})", f"{ours} {found[0].unit}", ", ".join(gains)])
+    smallest = [one for one in sizes(figures, "conll2000") if one[0] == COMPACT]
+    for _, mb, f, _ in smallest:
+        full = value(figures, "compact/conll2000/size/full") or mb
+        link = "docs/guide/small-models.md"
+        text = f"**{full / mb:.0f}×** smaller than the full model, F {f:.2f}"
+        rows.append([f"[Size of a compact model]({link})", f"{mb:.1f} MB", text])
+    return markdown_table(Table("", ["", "adaptag", "Times better than"], rows), texts=(0, 2))
+
+
+COMPACT = "weights ≥ 0.05"  # the default of `adaptag compact`
+PERFORMANCE = "docs/performance.md#beside-other-tools"
+GAINS = (
+    (
+        "Training to F 93.6, CoNLL-2000",
+        (
+            "conll2000/seconds to F 93.6/1 core",
+            "conll2000/beside CRFsuite l2sgd/seconds to F 93.6",
+            "conll2000/beside Wapiti sgd-l1/seconds to F 93.6",
+        ),
+        PERFORMANCE,
+    ),
+    (
+        "The tutorial of sklearn-crfsuite, `fit`",
+        ("tutorial/fit",),
+        "docs/guide/pycrfsuite.md#the-tutorial-measured",
+    ),
+    ("Tagging a file, whole process", ("conll2000/tagging, process/1 core",), PERFORMANCE),
+    ("Tagging one sentence of 24 tokens", ("conll2000/latency of 24 tokens",), PERFORMANCE),
+    (
+        "Cutting Chinese text, PKU",
+        ("pku/cutting/line by line", "pku/cutting beside jieba"),
+        PERFORMANCE,
+    ),
+    ("Fitting a classifier of reviews", ("sentiment/fitting/1 thread",), PERFORMANCE),
+)
+
+
+def tutorial(figures: Figures) -> str:
+    """The tutorial of sklearn-crfsuite with both libraries."""
+    rows = [
+        [
+            name,
+            *(shown(of(figures, f"tutorial/{key}"), form) for key, form in TUTORIAL.items()),
+            shown(value(figures, score), ".2f"),
+        ]
+        for name, of, score in (
+            ("adaptag", value, "tutorial/F"),
+            ("sklearn-crfsuite", peer, "tutorial/F of sklearn-crfsuite"),
+        )
+    ]
+    return markdown_table(
+        Table("", ["", "`fit`, s", "`predict`, s", "Peak MB", "Weighted F1"], rows)
+    )
+
+
+TUTORIAL = {"fit": ".1f", "predict": ".2f", "peak memory": ".0f"}
+
+
+# ---- docs/performance.md: tables that other pages show too --------------------------------------
 
 
 def chunking_speed(figures: Figures) -> str:
@@ -348,6 +424,8 @@ def corpus_size(figures: Figures) -> str:
 BLOCKS: dict[str, Callable[[Figures], str]] = {
     function.__name__.replace("_", " "): function
     for function in (
+        why_adaptag,
+        tutorial,
         chunking_speed,
         cutting_speed,
         machine,
@@ -372,13 +450,20 @@ def accepted_runs(runs: list[history.Run]) -> str:
     return "\n".join([*lines, *(f"- {machine}" for machine in machines)])
 
 
-def filled(text: str, runs: list[history.Run]) -> str:
+def filled(text: str, runs: list[history.Run], name: str = "README.md") -> str:
     """The text of a page with all blocks made of the accepted runs."""
+    folder = name.rpartition("/")[0]
     figures = history.accepted(runs)
 
     def block(match: re.Match[str]) -> str:
-        begin, name, end = match.groups()
-        made = accepted_runs(runs) if name == "accepted runs" else BLOCKS[name](figures)
+        begin, block_name, end = match.groups()
+        if block_name == "accepted runs":
+            made = accepted_runs(runs)
+        else:
+            made = LINK.sub(
+                lambda link: f"]({posixpath.relpath(link[1], folder or '.')}",
+                BLOCKS[block_name](figures),
+            )
         return f"{begin}\n{made}\n\n{end}"
 
     return BLOCK.sub(block, text)
@@ -386,16 +471,20 @@ def filled(text: str, runs: list[history.Run]) -> str:
 
 def main() -> None:
     import page_charts
+    import page_pictures
 
     runs = history.read()
     figures = history.accepted(runs)
     for name in PAGES:
         path = ROOT / name
-        path.write_text(filled(path.read_text(encoding="utf-8"), runs), encoding="utf-8")
+        path.write_text(filled(path.read_text(encoding="utf-8"), runs, name), encoding="utf-8")
         print(f"written: {name}")
     for name, chart in page_charts.charts(figures).items():
         (PICTURES / f"performance-{name}.svg").write_text(chart, encoding="utf-8")
         print(f"written: docs/pictures/performance-{name}.svg")
+    for name, picture in page_pictures.pictures(figures).items():
+        (PICTURES / name).write_text(picture, encoding="utf-8")
+        print(f"written: docs/pictures/{name}")
 
 
 if __name__ == "__main__":

@@ -7,7 +7,10 @@ import os
 import platform
 import re
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Container
 
 
 class Table(NamedTuple):
@@ -41,9 +44,10 @@ def figure(value: float | None, form: str = ".2f") -> str:
     return "-" if value is None else format(value, form)
 
 
-def markdown_table(table: Table) -> str:
-    """The head and rows, without the title; all columns but the first stand to the right."""
-    lines = [table.head, ["---"] + ["---:"] * (len(table.head) - 1), *table.rows]
+def markdown_table(table: Table, texts: Container[int] = (0,)) -> str:
+    """The head and rows, without the title; columns stand to the right, but for those of texts."""
+    rule = ["---" if column in texts else "---:" for column in range(len(table.head))]
+    lines = [table.head, rule, *table.rows]
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 

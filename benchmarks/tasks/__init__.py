@@ -10,4 +10,5 @@ from tasks import (  # noqa: F401
     roofline,
     scaling,
     sentiment,
+    tutorial,
 )

@@ -63,8 +63,8 @@ void PackedTokens::add_sentence(nb::handle sentence) {
     const size_t n = append_token(token);
     if (n_columns == 0) n_columns = n;
     if (n != n_columns || n == 0)
-      throw InputError(place() + ": " + std::to_string(n) + " columns; the first token has " +
-                       std::to_string(n_columns));
+      throw InputError(place() + ": " + std::to_string(n) + (n == 1 ? " column" : " columns") +
+                       "; the first token has " + std::to_string(n_columns));
     ++n_tokens_;
   });
   if (text.size() > 0xFFFFFFF0u) throw InputError("more than 4 GiB of tokens in one call");

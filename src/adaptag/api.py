@@ -17,6 +17,7 @@ from adaptag.errors import CorpusError, ParameterError
 from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences, evaluate_spans
 from adaptag.features.settings import FeatureSettings
 from adaptag.settings import AUTO, split_options, with_options
+from adaptag.storage.encodings import with_encoding
 from adaptag.storage.tensors import kind_of
 from adaptag.training.callbacks import check_callbacks
 from adaptag.training.saving import Saving
@@ -48,6 +49,7 @@ def train(
     checkpoint: PathLike | None = None,
     every: int | str | None = None,
     format: Format = None,  # noqa: A002
+    encoding: str | None = None,
     callbacks: Sequence[Callback] = (),
     **options: Any,
 ) -> Model:
@@ -78,6 +80,8 @@ def train(
         format: The format of a column file, if it cannot be detected; ``attributes`` for a
             CRFsuite file; ``jsonl``, ``json``, ``doccano``, ``label-studio`` or ``brat`` for
             labelled texts; ``docbin`` or a ``DocBinFormat`` for documents of spaCy.
+        encoding: The encoding of the text files ``data`` and ``dev``, such as ``latin-1`` or
+            ``gbk``. By default UTF-8.
         callbacks: Objects that are notified of the progress and can stop training.
         **options: The settings of features (``template``, ``cutoff``, …) and of training
             (``algorithm``, ``passes``, ``seed``, …), and the parameters of the algorithm (``rate``,
@@ -103,11 +107,12 @@ def train(
     saving = Saving.of(checkpoint, every, resume)
     settings = saving.continued(settings, training)
     origin = start if start is None or isinstance(start, Model) else Model.load(start)
-    dataset = _encode(data, labels, FeatureSettings(**features), origin, format, settings.threads)
+    source = with_encoding(data, encoding)
+    dataset = _encode(source, labels, FeatureSettings(**features), origin, format, settings.threads)
     job = tagging_job(
         dataset,
         settings,
-        dev=dev,
+        dev=with_encoding(dev, encoding),
         start=origin,
         format=format,
         tokenizer=features.get("tokenizer"),
@@ -124,6 +129,7 @@ def encode(
     *,
     start: Model | None = None,
     format: Format = None,  # noqa: A002
+    encoding: str | None = None,
     threads: int | None = None,
     **options: Any,
 ) -> Dataset:
@@ -134,11 +140,13 @@ def encode(
         labels: The labels of Python data, as for ``train``.
         start: A model whose features and labels come first.
         format: As for ``train``.
+        encoding: As for ``train``.
         threads: The number of threads, which does not change the result; None means one per core.
         **options: The settings of features.
     """
     features, _ = split_options(options, FeatureSettings)
-    return _encode(data, labels, FeatureSettings(**features), start, format, threads)
+    source = with_encoding(data, encoding)
+    return _encode(source, labels, FeatureSettings(**features), start, format, threads)
 
 
 def _encode(
@@ -186,15 +194,22 @@ def _check_same_tokenizer(tokenizer: Any, dataset: Dataset) -> None:
         raise ParameterError(f"the dataset was encoded with the tokenizer {own}, not {given}")
 
 
-def read(path: Source, format: Format = None, *, tokenizer: Any = None) -> Corpus:  # noqa: A002
+def read(
+    path: Source,
+    format: Format = None,  # noqa: A002
+    *,
+    encoding: str | None = None,
+    tokenizer: Any = None,
+) -> Corpus:
     """Read a corpus: a column file, labelled texts, documents of spaCy, or a CRFsuite file.
 
     Args:
         path: The file.
         format: As for ``train``.
+        encoding: As for ``train``.
         tokenizer: What cuts labelled texts into tokens, as for ``train``.
     """
-    corpus: Corpus = corpus_of(path, format=format, tokenizer=tokenizer)
+    corpus: Corpus = corpus_of(with_encoding(path, encoding), format=format, tokenizer=tokenizer)
     return corpus
 
 
@@ -245,6 +260,7 @@ def evaluate_file(
     *,
     metric: str = AUTO,
     predicted: Source | None = None,
+    encoding: str | None = None,
 ) -> Evaluation:
     """Score a tagged column file: the last two columns are gold and predicted labels.
 
@@ -253,7 +269,9 @@ def evaluate_file(
         format: The format of the files, as for ``train``.
         metric: As for ``evaluate``.
         predicted: A file of the same texts with the predicted spans.
+        encoding: The encoding of the files, as for ``train``.
     """
+    path, predicted = with_encoding(path, encoding), with_encoding(predicted, encoding)
     if predicted is not None:
         texts = (_texts_of(source, format) for source in (path, predicted))
         return evaluate_spans(*texts)

@@ -25,6 +25,7 @@ __all__ = [
     "TemplateError",
     "UnusedArgumentWarning",
     "WrongKindError",
+    "counted",
     "described",
     "unknown",
 ]
@@ -105,6 +106,11 @@ class WrongKindError(ModelError):
 
 class NotTrainedError(ModelError, AttributeError):
     """A model is used before it is trained."""
+
+
+def counted(n: int, noun: str, plural: str = "") -> str:
+    """A number with its noun: 1 column, 2 columns; the plural where it is not that with an s."""
+    return f"{n:,} {noun if n == 1 else plural or f'{noun}s'}"
 
 
 def described(value: object) -> str:

@@ -16,6 +16,7 @@ import adaptag
 from adaptag._native import available, build, cpu
 from adaptag.cli.main import app
 from adaptag.corpus.ingredients import column_text, ingredients
+from adaptag.errors import counted
 from tests.conftest import Done
 
 PROGRAM = [sys.executable, "-c", "from adaptag.cli.program import run; run()"]
@@ -48,7 +49,7 @@ def test_train_writes_a_model_and_says_what_it_does(cli):
     assert said[0].startswith("3 sentences, 7 tokens, 4 labels, ")
     assert said[1] == "learning rate 0.1 (auto)"
     assert [line.split()[:2] for line in said[2:5]] == [["pass", str(k)] for k in (1, 2, 3)]
-    assert re.fullmatch(r"m: 0\.\d MB, \d+\.\d\d s in all", said[5])
+    assert re.fullmatch(r"m: \d+\.\d kB, \d+\.\d\d s in all", said[5])
     expected = adaptag.train("train.txt", passes=3)
     assert Path("m").read_bytes() == expected.to_bytes()
 
@@ -453,7 +454,8 @@ def test_ctrl_c_keeps_the_model_reached(tmp_path):
     assert "Traceback" not in said
     model = adaptag.Model.load(tmp_path / "m")
     n = len(model.provenance["passes"])
-    assert said.endswith(f"interrupted: the model after {n} finished passes is saved in m\n")
+    reached = counted(n, "finished pass", "finished passes")
+    assert said.endswith(f"interrupted: the model after {reached} is saved in m\n")
     assert model.provenance["stopped"] == "interrupt"
     assert 1 <= len(model.provenance["passes"]) < 1_000_000
     assert len(model.tag(["2", "cups", "flour"])) == 3

@@ -345,7 +345,7 @@ def test_python_data_strings_tuples_generators():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ([[("a", "b"), ("c",)]], "sentence 1, token 2: 1 columns; the first token has 2"),
+        ([[("a", "b"), ("c",)]], "sentence 1, token 2: 1 column; the first token has 2"),
         ([["a"], ["b", ("c", "d")]], "sentence 2, token 2: 2 columns; the first token has 1"),
         ([[()]], "sentence 1, token 1: 0 columns"),
         ([[1]], "token|not iterable"),

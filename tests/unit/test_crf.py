@@ -121,9 +121,7 @@ def test_tokens_of_columns():
     X = [[(word, word[0]) for word in tokens] for tokens in TOKENS]
     crf = CRF(template="U0:%x[0,0]\nU1:%x[0,1]\nB", random_state=0).fit(X, LABELS)
     assert "U1:2" in crf.attributes_
-    with pytest.raises(
-        ValueError, match=r"column 1 is asked for; <data> has feature columns 0 to 0"
-    ):
+    with pytest.raises(ValueError, match=r"column 1 is asked for; <data> has feature column 0"):
         clone(crf).fit(TOKENS, LABELS)
 
 
@@ -151,7 +149,7 @@ def test_cutoff_and_rich_edges():
     ("X", "y", "said"),
     [
         (X, Y[:2], "X holds 3 sequences, y the labels of 2"),
-        (X, [["A"], *Y[1:]], "sentence 1: 1 labels for 2 tokens"),
+        (X, [["A"], *Y[1:]], "sentence 1: 1 label for 2 tokens"),
         (X, [["A", 1], *Y[1:]], "labels of sentence 1: the int 1; allowed: a string, or None"),
         (X, ["AB", *Y[1:]], "labels of sentence 1: the string 'AB'; allowed: a list of labels"),
         (X, [0, 1, 2], "labels of sentence 1: the int 0; allowed: a list of labels"),

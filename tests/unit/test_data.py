@@ -123,8 +123,8 @@ def test_labels_that_are_not_known():
         (SENTENCES, "DN", "labels is the string 'DN'; allowed: a list"),
         (SENTENCES, ["DN", "DNV"], "labels of sentence 1: the string 'DN'"),
         (SENTENCES, [["D", 1], ["D", "N", "V"]], "labels of sentence 1: the int 1"),
-        (SENTENCES, LABELS[:1], "labels of 1 sentences for 2 sentences"),
-        (SENTENCES, [["D"], ["D", "N", "V"]], "sentence 1: 1 labels for 2 tokens"),
+        (SENTENCES, LABELS[:1], "labels of 1 sentence for 2 sentences"),
+        (SENTENCES, [["D"], ["D", "N", "V"]], "sentence 1: 1 label for 2 tokens"),
         (FEATURES, None, "sentences of features need their labels"),
         ([], [], "the data holds no sentence"),
     ],
@@ -187,5 +187,5 @@ def test_words_and_documents_come_in_by_the_same_door(tmp_path, opened):
         corpus_of(texts, task=CLASSIFICATION)
     with pytest.raises(CorpusError, match="text 2 is the int 5"):
         corpus_of(["a", 5], ["x", "y"], task=CLASSIFICATION)
-    with pytest.raises(CorpusError, match="1 labels for 2 texts"):
+    with pytest.raises(CorpusError, match="1 label for 2 texts"):
         corpus_of(texts, ["good"], task=CLASSIFICATION)

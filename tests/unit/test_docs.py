@@ -165,6 +165,43 @@ def test_python_in_pages(page, tmp_path, monkeypatch):
         assert agree(printed.getvalue(), shown), f"{page}:{line}:\n{printed.getvalue()}"
 
 
+@pytest.mark.parametrize(
+    ("word", "page"),
+    [
+        ("pretrained", "docs/index.md"),
+        ("IOB1", "docs/guide/label-schemes.md"),
+        ("encoding", "docs/guide/columns.md"),
+    ],
+)
+def test_what_users_search_for_is_on_a_page(word, page):
+    """The search of the site finds whole words in the text of pages."""
+    text = (ROOT / page).read_text(encoding="utf-8")
+    prose = re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
+    assert re.search(rf"\b{word}s?\b", prose, re.IGNORECASE)
+
+
+def test_the_readme_is_short_and_keeps_its_commands():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.count("\n") <= 150
+    assert {"make demo", "make test"} <= {line.split("  ")[0] for line in text.splitlines()}
+
+
+def test_links_to_files_of_the_repository():
+    """What the README and the files beside it link to exists, also the heading."""
+    for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md"):
+        text = (ROOT / name).read_text(encoding="utf-8")
+        targets = re.findall(r"\]\(([^)\s]+)\)|(?:src|srcset)=\"([^\"]+)\"", text)
+        for target in filter(None, (part for pair in targets for part in pair)):
+            if re.match(r"[a-z]+:|#", target):
+                continue
+            path, _, anchor = target.partition("#")
+            assert (ROOT / path).exists(), f"{name}: {target}"
+            if anchor:
+                headings = re.findall(r"^#+ (.*)$", (ROOT / path).read_text("utf-8"), re.MULTILINE)
+                slugs = {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+                assert anchor in slugs, f"{name}: {target}"
+
+
 def test_defaults_beside_those_of_other_tools():
     """The page for users of CRFsuite lists defaults as `algorithm --parameter value`."""
     rows = DEFAULT.findall((ROOT / "docs/coming-from.md").read_text(encoding="utf-8"))

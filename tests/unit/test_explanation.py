@@ -109,7 +109,7 @@ def test_columns_are_parted_by_the_last_slashes(program):
     assert [one["token"] for one in told["tokens"]] == [["1/2", "CD"], ["cup", "NN"]]
     done = program(*command, "cup")
     assert done.code == 2
-    assert "token 'cup' has 1 columns; the model needs 2" in done.err
+    assert "token 'cup' has 1 column; the model needs 2" in done.err
 
 
 def test_attributes_have_no_tokens(tmp_path):

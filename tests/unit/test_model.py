@@ -268,7 +268,7 @@ def test_unknown_labels_and_types_are_named(model):
         model.probability(NEW, ["O"] * 3)
     with pytest.raises(ParameterError, match="allowed, token 1: unknown label 'Q'; allowed: "):
         model.tag(NEW, allowed=[None, ["Q"], None, None])
-    with pytest.raises(ParameterError, match="allowed: 1 entries for 4 tokens"):
+    with pytest.raises(ParameterError, match="allowed: 1 entry for 4 tokens"):
         model.marginals(NEW, allowed=[None])
     with pytest.raises(ParameterError, match="unknown type 'LOK'; did you mean 'LOC'"):
         model.segment_probability(NEW, 0, 0, "LOK")
@@ -316,8 +316,8 @@ def test_labels_that_are_no_chunks_have_no_segments():
         ([["a"]], [["x"]], {"passes": 0}, "passes is 0; allowed: integer"),
         ([["a"]], [["x"]], {"rat": 1}, "unknown argument 'rat'; did you mean 'rate'"),
         ([["a"]], [["x"]], {"rate": "fast"}, "rate is 'fast'; allowed: "),
-        ([["a"]], [["x"], ["y"]], {}, "labels of 2 sentences for 1 sentences"),
-        ([["a"], ["b", "c"]], [["x"], ["y"]], {}, "sentence 2: 1 labels for 2 tokens"),
+        ([["a"]], [["x"], ["y"]], {}, "labels of 2 sentences for 1 sentence"),
+        ([["a"], ["b", "c"]], [["x"], ["y"]], {}, "sentence 2: 1 label for 2 tokens"),
         ([], [], {}, "the data holds no sentence"),
         ([[]], [[]], {}, "the data holds no token"),
         ("file", [["x"]], {}, "labels can only be given with Python data"),

@@ -279,7 +279,7 @@ def test_comparison(notebook):
 def test_runs_made_elsewhere(capsys):
     with RunProgress("task: ") as shown:
         shown.on_result("adf", 1, 2, 3, SimpleNamespace(scores=(50.0, 60.0)))
-    assert capsys.readouterr().err == "task: 2/3  adf, seed 1: 60.00 after 2 passes\n"
+    assert capsys.readouterr().err == "task: 2/3  adf, seed 1: test score 60.00 after 2 passes\n"
 
 
 def test_search(notebook):

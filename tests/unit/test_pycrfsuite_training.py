@@ -214,7 +214,7 @@ def test_data_that_does_not_fit():
     trainer = ours.Trainer(verbose=False)
     for labels in (["x"], ["x", "y", "z"]):
         for items in ([["a"], ["b"]], iter([["a"], ["b"]]), ours.ItemSequence([["a"], ["b"]])):
-            with pytest.raises(CorpusError, match=r"2 items and . labels"):
+            with pytest.raises(CorpusError, match=r"2 items and . label"):
                 trainer.append(items, labels)
     for label in (1, None):
         with pytest.raises(TypeError, match="a label is"):

@@ -308,7 +308,7 @@ def test_exports_of_tools_become_texts(tmp_path):
     ("line", "message"),
     [
         ('{"text": 1, "spans": []}', "allowed: a string"),
-        ('{"text": "a", "spans": [[0, 2, "X"]]}', "from 0 to 2; the text has 1 characters"),
+        ('{"text": "a", "spans": [[0, 2, "X"]]}', "from 0 to 2; the text has 1 character"),
         ('{"text": "ab", "spans": [[0, 2, "X"], [1, 2, "Y"]]}', "overlap"),
         ('{"text": "a", "spans": [[0, 1, "X"]], "probabilities": []}', "a list of 1 numbers"),
         ('{"text": "a", "spans": [[0, 1, "X"]], "probabilities": [1, 2]}', "a list of 1 numbers"),
@@ -340,7 +340,7 @@ def test_render_command(cli, tmp_path):
     (tmp_path / "r.jsonl").write_text(lines, encoding="utf-8")
     done = cli("render", "r.jsonl", "--title", "A <title>", "--limit", 2)
     assert (done.code, done.out) == (0, "")
-    assert "1 further texts are left out" in done.err
+    assert "1 further text is left out" in done.err
     assert "wrote r.html" in done.err
     html = (tmp_path / "r.html").read_text(encoding="utf-8")
     assert "<h1>A &lt;title&gt;</h1>" in html

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from adaptag.corpus import text as text_module
+from adaptag.errors import counted
 from adaptag.segmentation.segmenter import Segmenter
 from tests.conftest import Done
 from tests.unit.making import Edges, characters
@@ -46,7 +47,7 @@ def test_train_writes_a_model_and_says_what_it_does(cli):
     assert said[0].startswith("8 sentences, 34 words, 59 characters, read in ")
     assert said[1] == "learning rate 0.1 (auto)"
     assert [line.split()[:2] for line in said[2:4]] == [["pass", "1"], ["pass", "2"]]
-    assert re.fullmatch(r"m: 16 words, 282 features, 0\.\d MB, \d+\.\d\d s in all", said[4])
+    assert re.fullmatch(r"m: 16 words, 282 features, \d+\.\d kB, \d+\.\d\d s in all", said[4])
     assert Path("m").read_bytes() == Segmenter.train("train.txt", passes=2).to_bytes()
 
 
@@ -223,7 +224,7 @@ def test_new_words(cli, saved):
     assert Path("cut").read_text() == wanted
     table = cli(*arguments, "--show", 1)
     assert "东海" in table.out
-    assert f"{len(found.new_words)} new words" in table.out
+    assert counted(len(found.new_words), "new word") in table.out
     assert json.loads(cli(*arguments, "--rounds", 1, "--json").out)["rounds"] == 1
     done = cli("cut", "some", "-m", saved, "-d", "dictionary")
     assert (done.code, done.out.splitlines()[1]) == (0, "他 在 东海")
@@ -284,7 +285,6 @@ def test_bad_input_ends_with_a_message(cli, saved, arguments, message):
 @pytest.mark.parametrize(
     "arguments",
     [
-        "train train.txt",
         "train train.txt -m m --cutoff 0",
         "train train.txt -m m --word-cutoff -1",
         "train train.txt -m m --edge-share 1.5",

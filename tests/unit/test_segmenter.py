@@ -931,7 +931,7 @@ def test_fit_predict_and_score():
 def test_words_that_do_not_give_the_text():
     with pytest.raises(CorpusError, match="text 2: its words do not give the text"):
         Segmenter().fit(TEXTS[:2], [WORDS[0], WORDS[0]])
-    with pytest.raises(CorpusError, match="the words of 1 texts for 2 texts"):
+    with pytest.raises(CorpusError, match="the words of 1 text for 2 texts"):
         Segmenter().fit(TEXTS[:2], WORDS[:1])
     with pytest.raises(CorpusError, match=r"text 1 is the list \['我们'\]; allowed: a string"):
         Segmenter().fit([["我们"]], [["我们"]])

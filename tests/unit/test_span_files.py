@@ -176,7 +176,7 @@ def test_spans_that_cut_tokens_have_unknown_labels(tmp_path):
         ('{"text": "abc", "spans": [[0, 2, "X"], [0, 2, "Y"]]}', ":2: the spans .* overlap"),
         ('{"tokens": ["a"]}', ":2: tokens without tags"),
         ('{"tokens": "a", "tags": ["X"]}', ":2: 'tokens' is the string 'a'"),
-        ('{"tokens": ["a"], "tags": []}', ":2: 1 tokens and 0 tags"),
+        ('{"tokens": ["a"], "tags": []}', ":2: 1 token and 0 tags"),
         ('{"tokens": [1], "tags": ["X"]}', ":2: a token is the int 1"),
         ('{"tokens": ["a"], "tags": [1]}', ":2: a tag is the int 1"),
     ],

@@ -445,11 +445,11 @@ def test_labels_may_come_from_iterators():
     ("data", "labels", "message"),
     [
         (SENTENCES, LABELS[:-1], "labels of 11 sentences for 12 sentences"),
-        ([["a"], ["b", "c"]], [["X"], ["X"]], "sentence 2: 1 labels for 2 tokens"),
+        ([["a"], ["b", "c"]], [["X"], ["X"]], "sentence 2: 1 label for 2 tokens"),
         ("train.txt", [["X"]], "labels can only be given with Python data"),
         ([], [], "the data holds no sentence"),
         ([[], []], [[], []], "the data holds no token"),
-        ([[("a", "b")], ["c"]], [["X"], ["X"]], "sentence 2, token 1: 1 columns.* has 2"),
+        ([[("a", "b")], ["c"]], [["X"], ["X"]], "sentence 2, token 1: 1 column;.* has 2"),
     ],
 )
 def test_data_and_labels_that_do_not_fit(data, labels, message):

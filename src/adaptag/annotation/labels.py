@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from adaptag.corpus.chunks import ChunkScheme
 from adaptag.corpus.label_files import convert_sequences
-from adaptag.errors import ParameterError, described
+from adaptag.errors import ParameterError, counted, described
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -84,7 +84,7 @@ def check_labels(
     if not isinstance(labels, (list, tuple)):
         raise ParameterError(f"labels is {described(labels)}; allowed: a list of labels and nulls")
     if len(labels) != n_tokens:
-        raise ParameterError(f"{len(labels)} labels for {n_tokens} tokens")
+        raise ParameterError(f"{counted(len(labels), 'label')} for {counted(n_tokens, 'token')}")
     allowed = {None, *token_labels(names, kind)}
     before = "O"
     for number, given in enumerate(labels, 1):

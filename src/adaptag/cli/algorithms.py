@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 from adaptag.cli.arguments import argument
+from adaptag.errors import counted
 
 __all__ = ["algorithms"]
 
@@ -24,7 +25,7 @@ def algorithms(
     if name is not None:
         selected = algorithm(name)
         table.title = f"{selected.name}: {selected.objective}"
-        table.caption = f"{selected.advice} Default: {selected.passes} passes."
+        table.caption = f"{selected.advice} Default: {counted(selected.passes, 'pass', 'passes')}."
         for heading in ("parameter", "default", "allowed", "what it does"):
             table.add_column(heading, no_wrap=heading in ("parameter", "default"))
         for p in selected.parameters:

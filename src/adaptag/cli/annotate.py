@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.output import say
+from adaptag.errors import counted
 
 if TYPE_CHECKING:
     from adaptag.annotation.store import Store
@@ -103,7 +104,7 @@ def _import(store: Store, path: Path, format: str) -> None:  # noqa: A002
     found = read_texts(read_bytes(path), str(path), format, store.tokenizer)
     n = store.add_texts(found.texts, path.name, labels=found.labels, kind=found.kind)
     labelled = f", {found.n_labelled:,} of them labelled" if found.n_labelled else ""
-    say(f"{path}: {n:,} sentences added{labelled}")
+    say(f"{path}: {counted(n, 'sentence')} added{labelled}")
     if found.cut:
         say(f"note: {found.cut:,} spans begin or end inside a token, which is left unlabelled")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from adaptag.cli.arguments import argument, option
-from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption
+from adaptag.cli.options import CommentOption, DocstartOption, EncodingOption, SeparatorOption
 
 __all__ = ["calibrate"]
 
@@ -22,6 +22,7 @@ def calibrate(
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
+    encoding: EncodingOption = None,
 ) -> None:
     """Calibrate the probabilities of a model on held-out data.
 
@@ -36,13 +37,14 @@ def calibrate(
     from adaptag.cli.progress import working
     from adaptag.corpus.columns import ColumnFormat
     from adaptag.loading import load_file
+    from adaptag.storage.encodings import with_encoding
 
     check_files({"--output": output}, {"MODEL": model, "--dev": dev})
     loaded: Any = load_file(model)
     columns = ColumnFormat(separator, comment, skip_docstart)
     form = {"format": columns} if loaded.kind == "model" else {}
     with working(f"calibrating {model}"):
-        data = loaded.read(dev, **form)
+        data = loaded.read(with_encoding(dev, encoding), **form)
         calibrated = loaded.calibrated(data)
         calibrated.save(output)
         before, after = loaded.calibration(data), calibrated.calibration(data)

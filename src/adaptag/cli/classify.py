@@ -17,6 +17,7 @@ from adaptag.cli.options import (
     CheckpointOption,
     ClusterOption,
     DevOption,
+    EncodingOption,
     EveryOption,
     JsonOption,
     LogOption,
@@ -28,7 +29,7 @@ from adaptag.cli.options import (
 from adaptag.cli.output import output_stream, say
 from adaptag.cli.settings import given_parameters, with_settings
 from adaptag.corpus.settings import DocumentFormat
-from adaptag.errors import ParameterError
+from adaptag.errors import ParameterError, counted
 from adaptag.settings import split_options
 from adaptag.training.settings import TrainingSettings, parameter_names
 
@@ -55,12 +56,13 @@ LabelledArgument = Annotated[
 @with_settings(DocumentFormat, DocumentFeatures, TrainingSettings, parameters=True)
 def train(
     data: LabelledArgument,
-    model: NewModelOption,
+    model: NewModelOption = None,
     dev: DevOption = None,
     checkpoint: CheckpointOption = None,
     every: EveryOption = None,
     resume: ResumeOption = None,
     log: LogOption = None,
+    encoding: EncodingOption = None,
     **options: Any,
 ) -> None:
     """Train a classifier on labelled documents, one per line.
@@ -70,8 +72,9 @@ def train(
     from adaptag.classification.documents import DocumentClassifier
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
-    from adaptag.cli.training import check_every, train_and_save
+    from adaptag.cli.training import check_every, model_file, train_and_save
     from adaptag.corpus.data import CLASSIFICATION, corpus_of
+    from adaptag.storage.encodings import with_encoding
 
     form, features, training, parameters = split_options(
         options, DocumentFormat, DocumentFeatures, TrainingSettings, also=parameter_names()
@@ -79,13 +82,15 @@ def train(
     algorithm_parameters = given_parameters(training.get("algorithm"), parameters)
     DocumentFeatures(**features).check()
     check_every(every, checkpoint)
+    target = model_file(model, resume)
     check_files(
-        {"--model": model, "--log": log, "--checkpoint": checkpoint},
+        {"--model": target, "--log": log, "--checkpoint": checkpoint},
         {"TRAIN": data, "--dev": dev},
     )
     begin = time.perf_counter()
     with working(f"reading {data}"):
-        documents = corpus_of(data, task=CLASSIFICATION, format=DocumentFormat(**form).check())
+        requested = DocumentFormat(**form).check()
+        documents = corpus_of(with_encoding(data, encoding), task=CLASSIFICATION, format=requested)
         if "bigrams" in form and documents.format.format != "text":
             raise ParameterError(
                 "--bigrams and --no-bigrams require the format text; "
@@ -93,9 +98,11 @@ def train(
             )
         held_out = None
         if dev is not None:
-            held_out = corpus_of(dev, task=CLASSIFICATION, format=documents.format)
+            held_out = corpus_of(
+                with_encoding(dev, encoding), task=CLASSIFICATION, format=documents.format
+            )
     say(
-        f"{len(documents):,} documents, format {documents.format.format}, "
+        f"{counted(len(documents), 'document')}, format {documents.format.format}, "
         f"read in {time.perf_counter() - begin:.2f} s"
     )
     train_and_save(
@@ -110,12 +117,13 @@ def train(
             **training,
             **algorithm_parameters,
         ),
-        model,
+        target,
         log=log,
         begin=begin,
         provenance=lambda trained: trained.model.provenance,
         summary=lambda trained: (
-            f"{len(trained.labels)} classes, {trained.model.index.n_predicates:,} features, "
+            f"{counted(len(trained.labels), 'class', 'classes')}, "
+            f"{counted(trained.model.index.n_predicates, 'feature')}, "
         ),
     )
 
@@ -133,6 +141,7 @@ def predict(
         option("--unlabelled", help="No document has a label: tabs in text are white space."),
     ] = False,
     threads: ThreadsOption = None,
+    encoding: EncodingOption = None,
     cluster: ClusterOption = None,
     skip_bad: SkipBadOption = False,
     block_size: BlockSizeOption = None,
@@ -147,15 +156,19 @@ def predict(
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
     from adaptag.parallel import write_ordered
+    from adaptag.storage.encodings import with_encoding
 
     on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
     if cluster is not None:
+        if encoding is not None:
+            raise ParameterError("--encoding cannot be combined with --cluster")
         on_cluster.run(lambda: _work(probabilities, unlabelled), data, model, output)
         return
     path = on_cluster.one_input(data, "DATA")
     check_files({"--output": output}, {"DATA": path, "--model": model})
     classifier = DocumentClassifier.load(model)
-    parts: Iterable[AttributeCorpus | None] = classifier.read_parts(path, bare=unlabelled)
+    source = with_encoding(path, encoding)
+    parts: Iterable[AttributeCorpus | None] = classifier.read_parts(source, bare=unlabelled)
     if not path.is_file():  # a line of a pipe is answered before the next one is waited for
         parts = itertools.chain.from_iterable((part, None) for part in parts)
     with output_stream(output) as out, working(f"classifying {path}"):
@@ -182,16 +195,19 @@ def evaluate(
     as_json: JsonOption = False,
     calibration: CalibrationOption = False,
     chart: ChartOption = None,
+    encoding: EncodingOption = None,
 ) -> None:
     """Classify labelled documents and score: accuracy, the scores of each class, confusions."""
     from adaptag.classification.documents import DocumentClassifier
     from adaptag.cli.scores import check_calibration, show_scores
     from adaptag.corpus.data import CLASSIFICATION, corpus_of
     from adaptag.evaluation.classification import class_table, confusion_table
+    from adaptag.storage.encodings import with_encoding
 
     check_calibration(calibration, chart, {"DATA": data, "--model": model})
     classifier = DocumentClassifier.load(model)
-    documents = corpus_of(data, task=CLASSIFICATION, format=classifier.format)
+    source = with_encoding(data, encoding)
+    documents = corpus_of(source, task=CLASSIFICATION, format=classifier.format)
     score = classifier.evaluate(documents)
     measured = classifier.calibration(documents) if calibration else None
     show_scores(score, [class_table, confusion_table], measured, as_json=as_json, chart=chart)

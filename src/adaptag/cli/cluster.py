@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import option
-from adaptag.errors import ParameterError
+from adaptag.errors import ParameterError, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -76,7 +76,9 @@ class OnCluster:
             given = "--skip-bad-blocks" if self.skip_bad else "--block-size"
             raise ParameterError(f"{given} requires --cluster")
         if len(inputs) != 1:
-            raise ParameterError(f"{len(inputs)} inputs; without --cluster, {name} is one file")
+            raise ParameterError(
+                f"{counted(len(inputs), 'input')}; without --cluster, {name} is one file"
+            )
         return Path(inputs[0])
 
     def run(

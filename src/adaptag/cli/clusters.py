@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import argument, option
+from adaptag.cli.options import EncodingOption
 from adaptag.cli.output import say
 from adaptag.cli.settings import with_settings
+from adaptag.errors import counted
 from adaptag.features.settings import ClusterSettings
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ def clusters(
         ),
     ],
     output: Annotated[Path, option("--output", "-o", help="The file of clusters to write.")],
+    encoding: EncodingOption = None,
     **options: Any,
 ) -> None:
     """Put the words of raw text into clusters of words with similar neighbours.
@@ -49,15 +52,16 @@ def clusters(
             bar.advance(task, share - reached)
             reached = share
 
-        words = cluster_words(_sentences(text), settings, report)
+        words = cluster_words(_sentences(text, encoding), settings, report)
     write_paths(output, words)
     n_clusters = len({entry.code for entry in words})
-    say(f"{output}: {len(words):,} words in {n_clusters:,} clusters")
+    say(f"{output}: {counted(len(words), 'word')} in {counted(n_clusters, 'cluster')}")
 
 
-def _sentences(paths: list[Path]) -> Iterator[list[str]]:
+def _sentences(paths: list[Path], encoding: str | None) -> Iterator[list[str]]:
     from adaptag.corpus.text import read_lines
+    from adaptag.storage.encodings import with_encoding
 
     for path in paths:
-        for lines in read_lines(path):
+        for lines in read_lines(with_encoding(path, encoding)):
             yield from (tokens for line in lines if (tokens := line.split()))

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from adaptag.cli.arguments import argument, option
-from adaptag.cli.options import CommentOption, DocstartOption, SeparatorOption
+from adaptag.cli.options import CommentOption, DocstartOption, EncodingOption, SeparatorOption
 from adaptag.cli.output import say
 
 __all__ = ["compact"]
@@ -43,6 +43,7 @@ def compact(
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
+    encoding: EncodingOption = None,
 ) -> None:
     """Make a small model that is loaded and used like the full one.
 
@@ -56,6 +57,7 @@ def compact(
     from adaptag.cli.progress import working
     from adaptag.corpus.columns import ColumnFormat
     from adaptag.loading import chain_of, load_file
+    from adaptag.storage.encodings import with_encoding
     from adaptag.storage.ready import model_file
 
     check_files({"--output": output}, {"MODEL": model, "--dev": dev})
@@ -63,7 +65,7 @@ def compact(
     columns = ColumnFormat(separator, comment, skip_docstart)
     form: dict[str, Any] = {"format": columns} if loaded.kind == "model" else {}
     with working(f"compacting {model}"):
-        data: Any = None if dev is None else loaded.read(dev, **form)
+        data: Any = None if dev is None else loaded.read(with_encoding(dev, encoding), **form)
         small = loaded.compact(within=within, dev=data, prune=prune, weights=weights, names=names)
         small.save(output)
         rows: list[tuple[str, Any, Path]] = [("full", loaded, model), ("small", small, output)]

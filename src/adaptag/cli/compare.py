@@ -12,7 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.experiment import make_task, with_task
-from adaptag.cli.options import CHECKPOINTS, ClusterOption, EveryOption, RestartOption
+from adaptag.cli.options import (
+    CHECKPOINTS,
+    ClusterOption,
+    EncodingOption,
+    EveryOption,
+    RestartOption,
+)
 from adaptag.cli.output import check_files, end_interrupted, say
 from adaptag.cli.settings import number_or_name
 from adaptag.errors import FileError, ParameterError
@@ -86,6 +92,7 @@ def compare_command(task: TaskDeclaration) -> Callable[..., None]:
         ] = None,
         every: EveryOption = None,
         restart: RestartOption = False,
+        encoding: EncodingOption = None,
         **options: Any,
     ) -> None:
         """Compare algorithms on the same features and sentence order, scored after each pass.
@@ -95,6 +102,7 @@ def compare_command(task: TaskDeclaration) -> Callable[..., None]:
         """
         from adaptag.cli.training import check_every
         from adaptag.experiments.charts import require_matplotlib
+        from adaptag.storage.encodings import with_encoding
 
         check_every(every, checkpoint)
         _prepare(
@@ -111,7 +119,7 @@ def compare_command(task: TaskDeclaration) -> Callable[..., None]:
         names = [name.strip() for name in algorithms.split(",") if name.strip()]
         _run(
             task,
-            (train, test),
+            (with_encoding(train, encoding), with_encoding(test, encoding)),
             output,
             options,
             algorithms=names,
@@ -134,7 +142,7 @@ compare_classifiers = compare_command(CLASSIFICATION)
 
 def _run(
     task: TaskDeclaration,
-    data: tuple[Path, Path],
+    data: tuple[Any, Any],
     output: Path,
     options: dict[str, Any],
     **arguments: Any,

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Annotated
 
 from adaptag.cli.arguments import argument, option
-from adaptag.cli.options import CommentOption, OutputOption, SeparatorOption
+from adaptag.cli.options import CommentOption, EncodingOption, OutputOption, SeparatorOption
 from adaptag.corpus.settings import SCHEMES
 from adaptag.settings import AUTO
 
@@ -31,6 +31,7 @@ def convert_labels(
     ] = None,
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
+    encoding: EncodingOption = None,
 ) -> None:
     """Write the labels of a file in another scheme: the same chunks, other labels.
 
@@ -40,9 +41,11 @@ def convert_labels(
     from adaptag.cli.output import check_files, output_stream
     from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
     from adaptag.corpus.label_files import convert_column
+    from adaptag.storage.encodings import with_encoding
 
     check_files({"--output": output}, {"FILE": data})
     file_format = ColumnFormat(separator, comment, skip_docstart=True)
-    text = convert_column(ColumnCorpus.read(data, file_format), to, source, column)
+    corpus = ColumnCorpus.read(with_encoding(data, encoding), file_format)
+    text = convert_column(corpus, to, source, column)
     with output_stream(output) as out:
         out.write(text)

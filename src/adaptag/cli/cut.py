@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.cluster import BlockSizeOption, FolderOption, OnCluster, SkipBadOption
-from adaptag.cli.options import ClusterOption, ThreadsOption
+from adaptag.cli.options import ClusterOption, EncodingOption, ThreadsOption
 from adaptag.cli.output import output_stream
 from adaptag.cli.segmenters import (
     DictionaryFormatOption,
@@ -67,6 +67,7 @@ def cut(
         option("--traditional", help="The text is Traditional Chinese, the model Simplified."),
     ] = False,
     threads: ThreadsOption = None,
+    encoding: EncodingOption = None,
     cluster: ClusterOption = None,
     skip_bad: SkipBadOption = False,
     block_size: BlockSizeOption = None,
@@ -82,15 +83,16 @@ def cut(
     from adaptag.corpus.text import text_parts
     from adaptag.parallel import part_size, write_ordered
     from adaptag.segmentation.segmenter import Segmenter
+    from adaptag.storage.encodings import with_encoding
 
     on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
     model, tagger = _models(model, tagger)
     if probabilities + search + (tagger is not None) > 1:
         raise ParameterError("choose one of --probabilities, --search and --tagger")
     if cluster is not None:
-        if search or tagger is not None or traditional:
+        if search or tagger is not None or traditional or encoding is not None:
             raise ParameterError(
-                "--search, --tagger and --traditional cannot be combined with --cluster"
+                "--search, --tagger, --traditional and --encoding cannot be combined with --cluster"
             )
         given: Path | Segmenter = model
         if dictionary:
@@ -111,7 +113,7 @@ def cut(
         search=search,
     )
     size = path.stat().st_size if path.is_file() else None
-    parts = text_parts(path, part_size(size, threads))
+    parts = text_parts(with_encoding(path, encoding), part_size(size, threads))
     with output_stream(output) as out, byte_bar("cutting") as bar:
         task = bar.add_task("", total=size)
         write_ordered(

@@ -9,6 +9,7 @@ from adaptag.cli.arguments import argument, option
 from adaptag.cli.options import (
     CommentOption,
     DocstartOption,
+    EncodingOption,
     FormatOption,
     SeparatorOption,
     ThreadsOption,
@@ -16,6 +17,7 @@ from adaptag.cli.options import (
 )
 from adaptag.cli.output import say
 from adaptag.cli.settings import with_settings
+from adaptag.errors import counted
 from adaptag.features.settings import FeatureSettings
 
 __all__ = ["encode"]
@@ -29,6 +31,7 @@ def encode(
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
+    encoding: EncodingOption = None,
     threads: ThreadsOption = None,
     **options: Any,
 ) -> None:
@@ -44,9 +47,9 @@ def encode(
 
         options["tokenizer"] = load_tokenizer(options["tokenizer"])
     with working(f"reading {data}"):
-        dataset = api.encode(data, format=file, threads=threads, **options)
+        dataset = api.encode(data, format=file, encoding=encoding, threads=threads, **options)
     dataset.save(output)
     say(
-        f"{output}: {len(dataset):,} sentences, {dataset.n_tokens:,} tokens, "
-        f"{dataset.index.n_predicates:,} features"
+        f"{output}: {counted(len(dataset), 'sentence')}, {counted(dataset.n_tokens, 'token')}, "
+        f"{counted(dataset.index.n_predicates, 'feature')}"
     )

@@ -12,6 +12,7 @@ from adaptag.cli.options import (
     CommentOption,
     ConstraintsOption,
     DocstartOption,
+    EncodingOption,
     FormatOption,
     JsonOption,
     LegalOption,
@@ -65,6 +66,7 @@ def evaluate(
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
+    encoding: EncodingOption = None,
 ) -> None:
     """Score a tagged file: the last two columns are gold and predicted labels.
 
@@ -84,19 +86,22 @@ def evaluate(
     from adaptag.corpus.data import format_of
     from adaptag.evaluation import conlleval_text
     from adaptag.evaluation.table import table
+    from adaptag.storage.encodings import with_encoding
 
     file = file_format(format, separator, comment, skip_docstart)
     measured = None
     if model is not None:
-        corpus = _Labelled(data, file, tokenizer)
+        corpus = _Labelled(with_encoding(data, encoding), file, tokenizer)
         how = {"legal": legal, "constraints": read_constraints(constraints)}
         result, measured = _predicted(model, corpus, metric, how, calibration)
     elif predicted is not None:
-        result = api.evaluate_file(data, file, metric=metric, predicted=predicted)
+        result = api.evaluate_file(
+            data, file, metric=metric, predicted=predicted, encoding=encoding
+        )
     elif (file if isinstance(file, str) else format_of(data)) not in (None, "columns"):
         raise ParameterError("texts with spans need PREDICTED, or --model")
     else:
-        result = api.evaluate_file(data, file, metric=metric)
+        result = api.evaluate_file(data, file, metric=metric, encoding=encoding)
         if not result.correct_tokens:
             say(
                 "note: the last two columns never agree; is the file tagged, and without "
@@ -120,7 +125,7 @@ def _check(model: Path | None, predicted: Path | None, for_models: dict[str, Any
 class _Labelled(NamedTuple):
     """A labelled file, its format, and what cuts its texts."""
 
-    path: Path
+    path: Any
     format: Any
     tokenizer: str | None
 

@@ -7,8 +7,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import argument, option
+from adaptag.cli.output import file_size
+from adaptag.cli.usage import usage, used_columns
 from adaptag.corpus.settings import AS_IS
-from adaptag.errors import ParameterError
+from adaptag.corpus.tokenizers import DEFAULT, tokenizer_name
+from adaptag.errors import ParameterError, counted
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,6 +19,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from adaptag.decoding.explanation import Explanation
+    from adaptag.features.template import Template
     from adaptag.loading import AnyModel
     from adaptag.model.linear_chain import LinearChain
     from adaptag.segmentation.predictor import SegmentPredictor
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["inspect"]
 
 MOST_LABELS = 30
+MOST_LINES = 50  # of a template
 KINDS = {  # what each kind of model is, and what it is trained on
     "model": ("tagger", "sentence"),
     "segmenter": ("segmenter", "sentence"),
@@ -50,7 +55,7 @@ def inspect(
     ] = None,
     as_json: Annotated[bool, option("--json", help="With --explain: write JSON.")] = False,
 ) -> None:
-    """Show a model: where it comes from, its sizes, strongest features and transitions."""
+    """Show a model: where it comes from, how to use it, its strongest features and transitions."""
     from rich.console import Console
 
     from adaptag.loading import chain_of, load_file
@@ -69,6 +74,7 @@ def inspect(
         return
     chain = chain_of(loaded)
     console.print(_summary(loaded, chain, model))
+    console.print(usage(loaded, model))
     if isinstance(chain, LinearChain):
         for table in (_features(chain, top), _transitions(chain, top)):
             if table is not None:
@@ -91,7 +97,8 @@ def _tokens(sentence: str, n_columns: int) -> list[tuple[str, ...]]:
     for token in tokens:
         if len(token) != n_columns:
             raise ParameterError(
-                f"token {'/'.join(token)!r} has {len(token)} columns; the model needs {n_columns}, "
+                f"token {'/'.join(token)!r} has {counted(len(token), 'column')}; the model "
+                f"needs {n_columns}, "
                 "with slashes between them"
             )
     if not tokens:
@@ -112,9 +119,8 @@ def _summary(model: AnyModel, chain: LinearChain[Any] | SegmentPredictor, path: 
     if isinstance(start := origin.get("start"), dict):
         origin["start"] = f"a model of {start.get('algorithm')}, {start.get('sentences')} sentences"
     own = _particulars(model)
-    size = path.stat().st_size
     facts: dict[str, object] = {
-        "file": f"{path}, {size / 1e6:.1f} MB" if size > 1e5 else f"{path}, {size / 1e3:.1f} kB",
+        "file": f"{path}, {file_size(path)}",
         "kind": f"compact {what}" if model.is_compact else what,
         "labels": f"{len(chain.labels)}: {', '.join(chain.labels)}",
         **_sizes(chain, model),
@@ -164,7 +170,26 @@ def _particulars(model: Any) -> dict[str, object]:
         }
     if model.kind == "classifier":
         return {"format": model.format.format, "normalise": model.scaling.normalise}
-    return {"columns": model.index.n_columns, "label scheme": _scheme(model)}
+    template = model.index.template
+    return {
+        "columns": used_columns(template, model.index.n_columns),
+        "template": _lines(template),
+        "label scheme": _scheme(model),
+        "tokenizer": _tokenizer(model),
+    }
+
+
+def _lines(template: Template) -> str:
+    """The lines of a template, the first ones where they are many."""
+    lines = [line.text for line in template.lines[:MOST_LINES]]
+    left = len(template.lines) - len(lines)
+    return "; ".join([*lines, f"… {counted(left, 'further line')}"] if left else lines)
+
+
+def _tokenizer(model: Any) -> str:
+    """What cuts raw text for a model that takes it."""
+    takes_text = not model.index.template.attributes and model.index.template.n_columns == 1
+    return tokenizer_name(model.tokenizer) or DEFAULT if takes_text else "none: no raw text"
 
 
 def _scheme(model: Any) -> Any:

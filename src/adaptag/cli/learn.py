@@ -11,21 +11,23 @@ from adaptag.cli.options import (
     SAVE_EVERY,
     CommentOption,
     DocstartOption,
+    EncodingOption,
     FollowOption,
     LogOption,
     SaveEveryOption,
     SeparatorOption,
     file_format,
 )
-from adaptag.cli.output import end_interrupted, say
+from adaptag.cli.output import end_interrupted, file_size, say
 from adaptag.cli.settings import with_settings
-from adaptag.errors import ParameterError
+from adaptag.errors import ParameterError, counted
 from adaptag.streams.settings import StreamSettings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
+    from adaptag.storage.files import PathLike
     from adaptag.streams.trainer import StreamTrainer
 
 __all__ = ["learn", "learn_from"]
@@ -50,6 +52,7 @@ def learn(
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
+    encoding: EncodingOption = None,
     **options: Any,
 ) -> None:
     """Continue training a model, sentence by sentence, on a stream of any length.
@@ -60,17 +63,28 @@ def learn(
     """
     from adaptag.cli.output import check_files
     from adaptag.decoding.model import Model
+    from adaptag.storage.encodings import with_encoding
     from adaptag.streams.trainer import StreamTrainer
 
+    if follow and encoding is not None:
+        raise ParameterError("--encoding cannot be combined with --follow, which reads UTF-8")
     file = file_format("auto", separator, comment, skip_docstart)
     target = output or model
     check_files({"--output": target, "--log": log}, {"--stream": stream})
     trainer = StreamTrainer(Model.load(model), **options)
-    learn_from(stream, target, trainer, format=file, every=every, follow=follow, log=log)
+    learn_from(
+        with_encoding(stream, encoding),
+        target,
+        trainer,
+        format=file,
+        every=every,
+        follow=follow,
+        log=log,
+    )
 
 
 def learn_from(
-    data: Path,
+    data: PathLike,
     model: Path,
     trainer: StreamTrainer,
     *,
@@ -114,9 +128,9 @@ def learn_from(
                 trainer.model().save(model)
             show(progress, saved=True)
     say(
-        f"{model}: {progress.sentences:,} sentences, {progress.tokens:,} tokens, "
+        f"{model}: {counted(progress.sentences, 'sentence')}, {counted(progress.tokens, 'token')}, "
         f"{progress.features:,} features, {progress.score.metric} before learning "
-        f"{progress.score.score:.2f}, {model.stat().st_size / 1e6:.1f} MB, "
+        f"{progress.score.score:.2f}, {file_size(model)}, "
         f"{time.perf_counter() - begin:.2f} s"
     )
     if interrupted:

@@ -21,6 +21,7 @@ __all__ = [
     "ConstraintsOption",
     "DevOption",
     "DocstartOption",
+    "EncodingOption",
     "EveryOption",
     "FormatOption",
     "JsonOption",
@@ -47,7 +48,15 @@ CHECKPOINTS = "Checkpoints"
 ModelOption = Annotated[
     Path, option("--model", "-m", help="The model file, or the name of a ready model.")
 ]
-NewModelOption = Annotated[Path, option("--model", "-m", help="The model file to write.")]
+NewModelOption = Annotated[
+    Path | None,
+    option(
+        "--model",
+        "-m",
+        help="The model file to write.",
+        show_default="model.adaptag, if there is none yet",
+    ),
+]
 OutputOption = Annotated[
     Path | None, option("--output", "-o", help="File to write; else standard output.")
 ]
@@ -132,6 +141,16 @@ CommentOption = Annotated[
 DocstartOption = Annotated[
     bool,
     option("--skip-docstart", help="Skip -DOCSTART- lines.", panel=PANEL),
+]
+EncodingOption = Annotated[
+    str | None,
+    option(
+        metavar="NAME",
+        help="Encoding of the text that is read, such as latin-1, gbk or utf-16. What is written "
+        "is UTF-8.",
+        show_default="utf-8",
+        panel=PANEL,
+    ),
 ]
 DevOption = Annotated[
     Path | None,

@@ -18,6 +18,7 @@ __all__ = [
     "DIVERGED",
     "check_files",
     "end_interrupted",
+    "file_size",
     "interruptible",
     "output_stream",
     "say",
@@ -28,6 +29,12 @@ BAD_INPUT, DIVERGED = 2, 3  # exit codes
 def say(text: str) -> None:
     """Write a message to standard error."""
     sys.stderr.write(text + "\n")
+
+
+def file_size(path: Path) -> str:
+    """The size of a file as text."""
+    size = path.stat().st_size
+    return f"{size / 1e6:.1f} MB" if size > 1e5 else f"{size / 1e3:.1f} kB"
 
 
 def end_interrupted(text: str) -> NoReturn:

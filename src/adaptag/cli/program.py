@@ -16,6 +16,7 @@ from adaptag.cli.output import BAD_INPUT, DIVERGED, end_interrupted
 from adaptag.errors import (
     AdaptagError,
     AdaptagWarning,
+    CorpusError,
     DivergenceError,
     DivergenceWarning,
     WrongKindError,
@@ -23,6 +24,7 @@ from adaptag.errors import (
 
 __all__ = ["run", "start"]
 
+UTF8_ONLY = "allowed: UTF-8 text"  # how the messages end that --encoding helps with
 CTRL_C = 130  # the exit code of typer after an interrupt
 
 
@@ -75,6 +77,8 @@ def _advice(error: AdaptagError) -> str:
 
     if isinstance(error, WrongKindError) and error.found in TAKES:
         return f" (adaptag {TAKES[error.found]} takes a {error.found})"
+    if isinstance(error, CorpusError) and str(error).endswith(UTF8_ONLY):
+        return ", or text in the encoding that --encoding names"
     return ""
 
 

@@ -7,8 +7,15 @@ from pathlib import Path
 from typing import Annotated
 
 from adaptag.cli.arguments import argument, option
-from adaptag.cli.options import PANEL, CommentOption, DocstartOption, SeparatorOption
+from adaptag.cli.options import (
+    PANEL,
+    CommentOption,
+    DocstartOption,
+    EncodingOption,
+    SeparatorOption,
+)
 from adaptag.cli.output import output_stream, say
+from adaptag.errors import counted
 from adaptag.rendering import THRESHOLD
 
 __all__ = ["render"]
@@ -58,6 +65,7 @@ def render(
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
+    encoding: EncodingOption = None,
 ) -> None:
     """Draw tagged texts: one HTML page with coloured spans and a legend.
 
@@ -68,10 +76,12 @@ def render(
     from adaptag.corpus.columns import ColumnFormat
     from adaptag.corpus.tagged_texts import read_tagged_texts
     from adaptag.rendering.html import html_page
+    from adaptag.storage.encodings import with_encoding
 
     target = _target(data, output)
     check_files({"--output": target}, {"INPUT": data})
-    texts = read_tagged_texts(data, format, ColumnFormat(separator, comment, skip_docstart))
+    columns = ColumnFormat(separator, comment, skip_docstart)
+    texts = read_tagged_texts(with_encoding(data, encoding), format, columns)
     drawn = list(itertools.islice(texts, limit))
     left_out = sum(1 for _ in texts)
     note = f"{len(drawn):,} of {len(drawn) + left_out:,} texts." if left_out else ""
@@ -82,7 +92,10 @@ def render(
     with output_stream(target) as file:
         file.write(page.encode())
     if left_out:
-        say(f"note: {left_out:,} further texts are left out; --limit draws more")
+        say(
+            f"note: {counted(left_out, 'further text')} {'is' if left_out == 1 else 'are'} left "
+            "out; --limit draws more"
+        )
     if target is not None:
         say(f"wrote {target}")
 

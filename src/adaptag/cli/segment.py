@@ -15,6 +15,7 @@ from adaptag.cli.options import (
     ChartOption,
     CheckpointOption,
     DevOption,
+    EncodingOption,
     EveryOption,
     JsonOption,
     LogOption,
@@ -25,7 +26,7 @@ from adaptag.cli.options import (
 from adaptag.cli.output import say
 from adaptag.cli.segmenters import DictionaryOption, inputs_of, load_segmenter
 from adaptag.cli.settings import given_parameters, with_settings
-from adaptag.errors import ParameterError
+from adaptag.errors import ParameterError, counted
 from adaptag.features.settings import CharacterFeatures
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.settings import split_options
@@ -33,6 +34,7 @@ from adaptag.training.settings import TrainingSettings, parameter_names
 
 if TYPE_CHECKING:
     from adaptag.segmentation.new_words import Detection
+    from adaptag.storage.files import PathLike
 
 __all__ = ["evaluate", "new_words", "train"]
 
@@ -51,12 +53,13 @@ def train(
             metavar="TRAIN", help="Spaced text, one sentence per line (.gz, .xz; - for stdin)."
         ),
     ],
-    model: NewModelOption,
+    model: NewModelOption = None,
     dev: DevOption = None,
     checkpoint: CheckpointOption = None,
     every: EveryOption = None,
     resume: ResumeOption = None,
     log: LogOption = None,
+    encoding: EncodingOption = None,
     **options: Any,
 ) -> None:
     """Train a segmenter on text with spaces between the words.
@@ -65,9 +68,10 @@ def train(
     """
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
-    from adaptag.cli.training import check_every, train_and_save
+    from adaptag.cli.training import check_every, model_file, train_and_save
     from adaptag.corpus.data import SEGMENTATION, corpus_of
     from adaptag.segmentation.segmenter import Segmenter
+    from adaptag.storage.encodings import with_encoding
 
     *groups, parameters = split_options(
         options, SegmenterSettings, CharacterFeatures, TrainingSettings, also=parameter_names()
@@ -76,16 +80,20 @@ def train(
         group(**group_options).check()
     parameters = given_parameters(options.get("algorithm"), parameters)
     check_every(every, checkpoint)
+    target = model_file(model, resume)
     check_files(
-        {"--model": model, "--log": log, "--checkpoint": checkpoint},
+        {"--model": target, "--log": log, "--checkpoint": checkpoint},
         {"TRAIN": data, "--dev": dev},
     )
     begin = time.perf_counter()
     with working(f"reading {data}"):
-        corpus = corpus_of(data, task=SEGMENTATION)
-        dev_corpus = None if dev is None else corpus_of(dev, task=SEGMENTATION)
+        corpus = corpus_of(with_encoding(data, encoding), task=SEGMENTATION)
+        dev_corpus = None
+        if dev is not None:
+            dev_corpus = corpus_of(with_encoding(dev, encoding), task=SEGMENTATION)
     say(
-        f"{len(corpus):,} sentences, {corpus.n_words:,} words, {corpus.n_characters:,} characters, "
+        f"{counted(len(corpus), 'sentence')}, {counted(corpus.n_words, 'word')}, "
+        f"{counted(corpus.n_characters, 'character')}, "
         f"read in {time.perf_counter() - begin:.2f} s"
     )
     train_and_save(
@@ -98,7 +106,7 @@ def train(
             callbacks=callbacks,
             **{**options, **parameters},
         ),
-        model,
+        target,
         log=log,
         begin=begin,
         provenance=lambda trained: trained.model_.provenance,
@@ -141,12 +149,14 @@ def evaluate(
     as_json: JsonOption = False,
     calibration: CalibrationOption = False,
     chart: ChartOption = None,
+    encoding: EncodingOption = None,
 ) -> None:
     """Score a segmentation as the SIGHAN bakeoffs do: P, R, F1, OOV rate, OOV and IV recall."""
     from adaptag.cli.scores import check_calibration, show_scores
     from adaptag.corpus.segmented import SegmentedCorpus
     from adaptag.evaluation.segmentation import evaluate_segmentation, segmentation_table
     from adaptag.features.characters import word_list
+    from adaptag.storage.encodings import with_encoding
 
     if (predicted is None) == (model is None):
         raise ParameterError("give either PREDICTED or --model")
@@ -157,7 +167,7 @@ def evaluate(
     if fold is not None and words is None:
         raise ParameterError("--fold requires --words")
     check_calibration(calibration, chart, {"GOLD": gold, "--model": model})
-    right = SegmentedCorpus.read(gold)
+    right = SegmentedCorpus.read(with_encoding(gold, encoding))
     measured = None
     if model is not None:
         segmenter = load_segmenter(model, dictionary)
@@ -169,10 +179,12 @@ def evaluate(
         measured = segmenter.calibration(right) if calibration else None
     else:
         assert predicted is not None
-        lexicon = word_list(_all_words(words) if words else [], fold or "none")
+        lexicon = word_list(
+            _all_words(with_encoding(words, encoding)) if words else [], fold or "none"
+        )
         score = evaluate_segmentation(
             right.words(),
-            SegmentedCorpus.read(predicted).words(),
+            SegmentedCorpus.read(with_encoding(predicted, encoding)).words(),
             lexicon.__contains__ if words else lambda _: True,
         )
     show_scores(score, [segmentation_table], measured, as_json=as_json, chart=chart)
@@ -193,6 +205,7 @@ def new_words(
     rounds: RoundsOption = 10,
     as_json: Annotated[bool, option("--json", help="Write all of them as JSON.")] = False,
     show: Annotated[int, option(min=1, help="Words to show in the table.")] = 40,
+    encoding: EncodingOption = None,
 ) -> None:
     """Find words that the training data does not have, and cut the text again with them."""
     from rich.console import Console
@@ -200,12 +213,14 @@ def new_words(
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
     from adaptag.corpus.text import read_lines
+    from adaptag.storage.encodings import with_encoding
     from adaptag.storage.files import replace_file
 
     check_files({"--output": output, "--segmented": segmented}, inputs_of(data, model, dictionary))
     segmenter = load_segmenter(model, dictionary)
     with working(f"searching {data}"):
-        lines = list(io.StringIO("".join(line for part in read_lines(data) for line in part)))
+        parts = read_lines(with_encoding(data, encoding))
+        lines = list(io.StringIO("".join(line for part in parts for line in part)))
         detection = segmenter.new_words(lines, threshold=threshold, rounds=rounds)
     if output is not None:
         with replace_file(output) as file:
@@ -226,7 +241,7 @@ def _new_words_table(detection: Detection, show: int) -> Any:
     from rich.text import Text
 
     n = len(detection.new_words)
-    caption = f"{n:,} new words, {detection.rounds} round{'s' * (detection.rounds > 1)}"
+    caption = f"{counted(n, 'new word')}, {counted(detection.rounds, 'round')}"
     if n > show:
         caption += f"; the {show} most frequent are shown"
     table = Table(box=box.HORIZONTALS, caption=caption, caption_justify="left")
@@ -241,7 +256,7 @@ def _new_words_table(detection: Detection, show: int) -> Any:
     return table
 
 
-def _all_words(path: Path) -> Iterable[str]:
+def _all_words(path: PathLike) -> Iterable[str]:
     from adaptag.corpus.text import read_lines
 
     for lines in read_lines(path):

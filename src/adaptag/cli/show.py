@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from adaptag.corpus.spans import TaggedText
     from adaptag.decoding.model import Model
     from adaptag.decoding.tagged import TagOptions
+    from adaptag.storage.files import PathLike
 
 __all__ = ["labels_of", "show_columns", "show_texts"]
 
@@ -39,7 +40,7 @@ def show_texts(texts: Iterable[TaggedText], labels: Iterable[str]) -> None:
 
 
 def show_columns(
-    path: Path, model_path: Path, options: TagOptions, file_format: ColumnFormat
+    path: PathLike, model_path: Path, options: TagOptions, file_format: ColumnFormat
 ) -> None:
     """Tag a column file, and print its sentences; those of a pipe as soon as they are there."""
     from adaptag.decoding.model import Model
@@ -59,7 +60,7 @@ def labels_of(model: Model) -> Sequence[str]:
 
 
 def _tagged_texts(
-    model: Model, path: Path, file_format: ColumnFormat, options: TagOptions
+    model: Model, path: PathLike, file_format: ColumnFormat, options: TagOptions
 ) -> Iterator[TaggedText]:
     from adaptag.corpus.columns import column_parts, no_sentence
 

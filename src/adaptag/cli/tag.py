@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from adaptag.cli.arguments import argument, option
@@ -18,6 +17,7 @@ from adaptag.cli.options import (
     CommentOption,
     ConstraintsOption,
     DocstartOption,
+    EncodingOption,
     LegalOption,
     ModelOption,
     SeparatorOption,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from adaptag.decoding.model import Model
     from adaptag.decoding.tagged import TagOptions
     from adaptag.ray.work import Work
+    from adaptag.storage.files import PathLike
 
 __all__ = ["tag"]
 
@@ -88,6 +89,7 @@ def tag(
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
+    encoding: EncodingOption = None,
     cluster: ClusterOption = None,
     skip_bad: SkipBadOption = False,
     block_size: BlockSizeOption = None,
@@ -108,6 +110,7 @@ def tag(
     from adaptag.decoding.model import Model
     from adaptag.decoding.tagged import COLUMNS, TagOptions
     from adaptag.parallel import part_size, write_ordered
+    from adaptag.storage.encodings import with_encoding
 
     options = TagOptions(marginals, nbest, legal, read_constraints(constraints), output_format)
     file_format = ColumnFormat(separator, comment, skip_docstart)
@@ -117,9 +120,9 @@ def tag(
     if show and (output is not None or cluster is not None):
         raise ParameterError("--show cannot be combined with --output or --cluster")
     if cluster is not None:
-        if text or json_lines or tokenizer is not None:
+        if text or json_lines or tokenizer is not None or encoding is not None:
             raise ParameterError(
-                "--text, --json-lines and --tokenizer cannot be combined with --cluster"
+                "--text, --json-lines, --tokenizer and --encoding cannot be combined with --cluster"
             )
         on_cluster.run(lambda: _work(options, file_format), data, model, output)
         return
@@ -132,9 +135,10 @@ def tag(
     if show and not (text or from_json):
         from adaptag.cli.show import show_columns
 
-        show_columns(path, model, options, file_format)
+        show_columns(with_encoding(path, encoding), model, options, file_format)
         return
     check_files({"--output": output}, {"INPUT": path, "--model": model})
+    source, size = with_encoding(path, encoding), path.stat().st_size if path.is_file() else None
     tagger = Model.load(model)
     options.check(tagger)
     if text or from_json:
@@ -146,17 +150,16 @@ def tag(
         if show:
             from adaptag.cli.show import labels_of, show_texts
 
-            show_texts(text_tagger.texts(path), labels_of(tagger))
+            show_texts(text_tagger.texts(source), labels_of(tagger))
             return
         with output_stream(output) as out:
-            text_tagger.write(path, out, threads)
+            text_tagger.write(source, out, threads, size)
         return
     if tagger.index.template.attributes:
         with output_stream(output) as out:
-            out.write(_tag_attributes(tagger, options, path, threads))
+            out.write(_tag_attributes(tagger, options, source, threads))
         return
-    size = path.stat().st_size if path.is_file() else None
-    parts = column_parts(path, file_format, part_size(size, threads))
+    parts = column_parts(source, file_format, part_size(size, threads))
     tag_one = functools.partial(_tag_part, tagger, options)
     with output_stream(output) as out, byte_bar("tagging") as bar:
         task = bar.add_task("", total=size)
@@ -177,7 +180,9 @@ def _tag_part(model: Model, options: TagOptions, part: ColumnPart) -> tuple[byte
     return tagged_columns(model, options, part.parse()), len(part.data)
 
 
-def _tag_attributes(model: Model, options: TagOptions, data: Path, threads: int | None) -> bytes:
+def _tag_attributes(
+    model: Model, options: TagOptions, data: PathLike, threads: int | None
+) -> bytes:
     from adaptag.corpus.attributes import AttributeCorpus
     from adaptag.decoding.tagged import tagged_attributes
 

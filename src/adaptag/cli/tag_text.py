@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.text import TextPart, text_parts
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from adaptag.corpus.spans import TaggedText
     from adaptag.decoding.model import Model
     from adaptag.decoding.tagged import TagOptions
+    from adaptag.storage.files import PathLike
 
 __all__ = ["TextTagger"]
 
@@ -47,12 +47,18 @@ class TextTagger:
         self.json_lines = json_lines
         self.tokenizer = tokenizer_of(model.tokenizer if tokenizer is None else tokenizer)
 
-    def write(self, path: Path, out: IO[bytes], threads: int | None) -> None:
-        """Tag a file of any size, or what comes in from a pipe, line by line."""
+    def write(self, path: PathLike, out: IO[bytes], threads: int | None, size: int | None) -> None:
+        """Tag a file of any size, or what comes in from a pipe, line by line.
+
+        Args:
+            path: The file.
+            out: Where the lines are written.
+            threads: The number of threads; None means one per core.
+            size: The size of the file, for its progress; None where it is not known.
+        """
         from adaptag.cli.progress import byte_bar
         from adaptag.parallel import part_size, write_ordered
 
-        size = path.stat().st_size if path.is_file() else None
         parts = _whole_lines(text_parts(path, part_size(size, threads)))
         with byte_bar("tagging") as bar:
             task = bar.add_task("", total=size)
@@ -62,7 +68,7 @@ class TextTagger:
         """The output for some lines, and their size."""
         return b"".join(map(_written, *self._tagged(part))), len(part.data)
 
-    def texts(self, path: Path) -> Iterator[TaggedText]:
+    def texts(self, path: PathLike) -> Iterator[TaggedText]:
         """Tag a file, or what comes in from a pipe as soon as it is there."""
         for part in _whole_lines(text_parts(path)):
             if part is not None:

@@ -16,6 +16,7 @@ from adaptag.cli.options import (
     CommentOption,
     DevOption,
     DocstartOption,
+    EncodingOption,
     FollowOption,
     FormatOption,
     LogOption,
@@ -26,7 +27,7 @@ from adaptag.cli.options import (
 )
 from adaptag.cli.output import say
 from adaptag.cli.settings import given_parameters, with_settings
-from adaptag.errors import ParameterError
+from adaptag.errors import ParameterError, counted
 from adaptag.features.settings import FeatureSettings
 from adaptag.settings import split_options
 from adaptag.streams.settings import StreamSettings
@@ -53,7 +54,7 @@ def train(
             "stdin), or encoded dataset.",
         ),
     ],
-    model: NewModelOption,
+    model: NewModelOption = None,
     dev: DevOption = None,
     stream: Annotated[
         bool,
@@ -101,6 +102,7 @@ def train(
     separator: SeparatorOption = "auto",
     comment: CommentOption = "",
     skip_docstart: DocstartOption = False,
+    encoding: EncodingOption = None,
     **options: Any,
 ) -> None:
     """Train a model on a column file: one token per line, the label in the last column.
@@ -111,9 +113,10 @@ def train(
     from adaptag import api
     from adaptag.cli.output import check_files
     from adaptag.cli.progress import working
-    from adaptag.cli.training import train_and_save
+    from adaptag.cli.training import model_file, train_and_save
     from adaptag.corpus.chunks import ChunkScheme
     from adaptag.decoding.model import Model
+    from adaptag.storage.encodings import with_encoding
 
     file = file_format(format, separator, comment, skip_docstart)
     features, training, streaming, parameters = split_options(
@@ -126,20 +129,28 @@ def train(
         {"dev": dev, "from": start, "resume": resume, "checkpoint": checkpoint},
         {**streaming, "follow": follow or None},
     )
+    if follow and encoding is not None:
+        raise ParameterError("--encoding cannot be combined with --follow, which reads UTF-8")
     if "tokenizer" in features:
         from adaptag.loading import load_tokenizer
 
         features["tokenizer"] = load_tokenizer(features["tokenizer"])
     template = features.get("template")
     _check_every(every, stream, checkpoint)
+    target = model_file(model, resume)
     check_files(
-        {"--model": model, "--log": log, "--checkpoint": checkpoint},
+        {"--model": target, "--log": log, "--checkpoint": checkpoint},
         {"TRAIN": data, "--dev": dev, "--template": template},
     )
     on_cluster = workers is not None or cluster is not None
     _check_cluster(
         on_cluster,
-        {"stream": stream, "from": start, "format": format not in ("auto", "columns")},
+        {
+            "stream": stream,
+            "from": start,
+            "format": format not in ("auto", "columns"),
+            "encoding": encoding,
+        },
         {"rounds": rounds, "skip-bad-blocks": skip_bad},
     )
     if on_cluster:
@@ -163,7 +174,7 @@ def train(
                 **training,
                 **algorithm_parameters,
             ),
-            model,
+            target,
             log=log,
             begin=time.perf_counter(),
             provenance=lambda trained: trained.provenance,
@@ -185,17 +196,24 @@ def train(
             **streaming,
         )
         number = SAVE_EVERY if every is None else int(every)
-        learn_from(data, model, trainer, format=file, every=number, follow=follow, log=log)
+        source = with_encoding(data, encoding)
+        learn_from(source, target, trainer, format=file, every=number, follow=follow, log=log)
         return
     origin = None if start is None else Model.load(start)
     begin = time.perf_counter()
     with working(f"reading {data}"):
         dataset = api.encode(
-            data, start=origin, format=file, threads=training.get("threads"), **features
+            data,
+            start=origin,
+            format=file,
+            encoding=encoding,
+            threads=training.get("threads"),
+            **features,
         )
     say(
-        f"{len(dataset):,} sentences, {dataset.n_tokens:,} tokens, "
-        f"{len(dataset.label_names)} labels, {dataset.index.n_predicates:,} features, "
+        f"{counted(len(dataset), 'sentence')}, {counted(dataset.n_tokens, 'token')}, "
+        f"{counted(len(dataset.label_names), 'label')}, "
+        f"{counted(dataset.index.n_predicates, 'feature')}, "
         f"read in {time.perf_counter() - begin:.2f} s"
     )
     others = ChunkScheme(dataset.label_names).other_labels
@@ -210,12 +228,13 @@ def train(
             checkpoint=checkpoint,
             every=every,
             format=file,
+            encoding=encoding,
             callbacks=callbacks,
             tokenizer=features.get("tokenizer"),
             **training,
             **algorithm_parameters,
         ),
-        model,
+        target,
         log=log,
         begin=begin,
         provenance=lambda trained: trained.provenance,

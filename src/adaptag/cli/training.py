@@ -8,13 +8,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
-from adaptag.cli.output import DIVERGED, end_interrupted, say
-from adaptag.errors import AdaptagWarning, FileError, ParameterError
+from adaptag.cli.output import DIVERGED, end_interrupted, file_size, say
+from adaptag.errors import AdaptagWarning, FileError, ParameterError, counted
 
 if TYPE_CHECKING:
     from adaptag.training.callbacks import Callback
 
-__all__ = ["check_every", "train_and_save"]
+__all__ = ["check_every", "model_file", "train_and_save"]
+
+MODEL = Path("model.adaptag")  # where no other one is named
 
 
 class Saved(Protocol):
@@ -74,14 +76,29 @@ def train_and_save(
                 outcome += f"; --resume {checkpoint} continues"
             end_interrupted(f" before the first pass was finished: {outcome}")
         show_outcome(record)
-        size = model.stat().st_size / 1e6
-        say(f"{model}: {summary(trained)}{size:.1f} MB, {seconds:.2f} s in all")
+        say(f"{model}: {summary(trained)}{file_size(model)}, {seconds:.2f} s in all")
         if interrupts.requested or record["stopped"] == "interrupt":
             passes = len(record["passes"])
-            end_interrupted(f": the model after {passes} finished passes is saved in {model}")
+            end_interrupted(
+                f": the model after {counted(passes, 'finished pass', 'finished passes')} is "
+                f"saved in {model}"
+            )
         if record["stopped"] == result.DIVERGED:
             say(f"{model} is the model of pass {record['best_pass']}, where all weights are finite")
             raise SystemExit(DIVERGED)
+
+
+def model_file(named: Path | None, resume: Path | None = None) -> Path:
+    """The model file to write; where none is named, a new one, which a resumed run may replace."""
+    if named is not None:
+        return named
+    if MODEL.exists() and resume is None:
+        raise ParameterError(
+            f"{MODEL} exists already, and no model file is named; --model {MODEL} replaces it, "
+            "--model with another name keeps it"
+        )
+    say(f"the model is written to {MODEL}; --model chooses another file")
+    return MODEL
 
 
 def check_every(every: str | None, checkpoint: Path | None) -> None:

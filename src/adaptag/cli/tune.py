@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from adaptag.cli.arguments import argument, option
 from adaptag.cli.experiment import make_task, with_task
-from adaptag.cli.options import CHECKPOINTS, ClusterOption, EveryOption, RestartOption
+from adaptag.cli.options import (
+    CHECKPOINTS,
+    ClusterOption,
+    EncodingOption,
+    EveryOption,
+    RestartOption,
+)
 from adaptag.cli.output import check_files, end_interrupted, output_stream, say
 from adaptag.cli.settings import given_values, with_values
 from adaptag.experiments.declarations import CLASSIFICATION, SEGMENTATION, TAGGING, TaskDeclaration
@@ -100,6 +106,7 @@ def tune_command(task: TaskDeclaration) -> Callable[..., None]:
         ] = None,
         every: EveryOption = None,
         restart: RestartOption = False,
+        encoding: EncodingOption = None,
         **options: Any,
     ) -> None:
         """Choose rate, regularisation and passes on the training file, by cross-validation.
@@ -109,6 +116,7 @@ def tune_command(task: TaskDeclaration) -> Callable[..., None]:
         best settings. After Ctrl-C, SIGTERM or a crash, the same command continues the search.
         """
         from adaptag.experiments.charts import require_matplotlib
+        from adaptag.storage.encodings import with_encoding
 
         checkpoint_file = checkpoint or _checkpoint_file(data, output)
         outputs = {"--output": output, "--markdown": markdown, "--chart": chart}
@@ -136,7 +144,7 @@ def tune_command(task: TaskDeclaration) -> Callable[..., None]:
             **{str(name): options[name] for name in TRAINING if name in options},
         }
         try:
-            _run(data, outputs, arguments)
+            _run(with_encoding(data, encoding), outputs, arguments)
         except KeyboardInterrupt:
             end_interrupted(
                 f": finished jobs are in {checkpoint_file}; the same command continues from there"
@@ -150,7 +158,7 @@ tune_segmenter = tune_command(SEGMENTATION)
 tune_classifier = tune_command(CLASSIFICATION)
 
 
-def _run(data: Path, outputs: dict[str, Path | None], arguments: dict[str, Any]) -> None:
+def _run(data: Any, outputs: dict[str, Path | None], arguments: dict[str, Any]) -> None:
     """Search, write the outputs that are wanted, and show the result."""
     from adaptag.experiments.tuning import tune as search
 

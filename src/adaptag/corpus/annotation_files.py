@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from adaptag.corpus.docbin import DOCBIN_FORMATS
 from adaptag.corpus.span_files import Record, checked_text, objects_of_lines, record_of
 from adaptag.errors import CorpusError, CorpusWarning, FileError, ParameterError, described, unknown
+from adaptag.storage.encodings import with_encoding
 from adaptag.storage.files import read_bytes, shown
 
 if TYPE_CHECKING:
@@ -190,9 +191,12 @@ def _brat(source: Source) -> Iterator[Record]:
             )
     else:
         files = [path.with_suffix(BRAT_SPANS)]
+    encoding = getattr(source, "encoding", None)
     for file in files:
-        text = _decoded(file.with_suffix(BRAT_TEXT))
-        yield checked_brat(text, _decoded(file), shown(file))
+        text, spans = (
+            _decoded(with_encoding(part, encoding)) for part in (file.with_suffix(BRAT_TEXT), file)
+        )
+        yield checked_brat(text, spans, shown(file))
 
 
 def checked_brat(text: str, annotations: str, name: str) -> Record:

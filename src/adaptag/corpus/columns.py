@@ -14,7 +14,7 @@ from adaptag._native import core
 from adaptag.corpus.labels import GivenLabels
 from adaptag.corpus.offsets import items_of
 from adaptag.corpus.text import LineEnds, unix_line_ends
-from adaptag.errors import CorpusError, CorpusWarning, ParameterError, unknown
+from adaptag.errors import CorpusError, CorpusWarning, ParameterError, counted, unknown
 from adaptag.parallel import PART, threads_for
 from adaptag.storage.files import is_at_hand, is_regular, open_bytes, read_bytes, shown
 
@@ -298,7 +298,10 @@ class ColumnCorpus:
         return cls("<data>", text, cells, offsets, np.empty(0, np.uint32))
 
     def __repr__(self) -> str:
-        sizes = f"{len(self):,} sentences, {self.n_tokens:,} tokens, {self.n_columns} columns"
+        sizes = (
+            f"{counted(len(self), 'sentence')}, {counted(self.n_tokens, 'token')}, "
+            f"{counted(self.n_columns, 'column')}"
+        )
         return f"<ColumnCorpus {self.name!r}: {sizes}>"
 
     def __len__(self) -> int:

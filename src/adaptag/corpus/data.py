@@ -15,7 +15,8 @@ from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
 from adaptag.corpus.documents import Documents
 from adaptag.corpus.segmented import SegmentedCorpus
 from adaptag.corpus.tables import TAGS, is_table, sentences_and_labels
-from adaptag.errors import CorpusError, ParameterError, described
+from adaptag.errors import CorpusError, ParameterError, counted, described
+from adaptag.storage.encodings import TextFile
 from adaptag.storage.files import COMPRESSED, is_source, shown
 from adaptag.storage.tensors import kind_of
 
@@ -166,6 +167,8 @@ def _read(
     from adaptag.corpus.docbin import is_docbin, read_docbin
 
     if is_docbin(format) or is_docbin(name):
+        if isinstance(source, TextFile):
+            raise ParameterError(f"{shown(source)}: a DocBin is no text, so it has no encoding")
         return read_docbin(source, format)
     if name == ATTRIBUTES:
         return AttributeCorpus.read(source)
@@ -248,7 +251,9 @@ def _words(texts: list[Any], words: Iterable[Any]) -> list[list[str]]:
     allowed = "a list of the words of each text"
     sentences = [as_list(item, "the words of a text") for item in as_list(words, "words", allowed)]
     if len(texts) != len(sentences):
-        raise CorpusError(f"the words of {len(sentences)} texts for {len(texts)} texts")
+        raise CorpusError(
+            f"the words of {counted(len(sentences), 'text')} for {counted(len(texts), 'text')}"
+        )
     for number, (text, sentence) in enumerate(zip(texts, sentences, strict=True), 1):
         if not isinstance(text, str):
             raise CorpusError(f"text {number} is {described(text)}; allowed: a string")

@@ -23,7 +23,7 @@ from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.labels import check_names, is_text
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.corpus.text import line_parts
-from adaptag.errors import CorpusError, ParameterError, described
+from adaptag.errors import CorpusError, ParameterError, counted, described
 from adaptag.settings import AUTO
 from adaptag.storage.files import shown
 
@@ -119,7 +119,7 @@ class Documents:
                 raise CorpusError(f"text {number} has a lone surrogate; allowed: Unicode text")
         names = [NO_LABEL] * len(texts) if labels is None else list(labels)
         if len(names) != len(texts):
-            raise CorpusError(f"{len(names)} labels for {len(texts)} texts")
+            raise CorpusError(f"{counted(len(names), 'label')} for {counted(len(texts), 'text')}")
         for number, label in enumerate(names, 1):
             if not isinstance(label, str) or not label.strip() or "\t" in label or "\n" in label:
                 raise CorpusError(

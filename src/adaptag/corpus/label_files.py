@@ -11,7 +11,7 @@ from adaptag.corpus.chunks import ChunkScheme
 from adaptag.corpus.data import as_list
 from adaptag.corpus.labels import number_sequences
 from adaptag.corpus.schemes import LabelConversion
-from adaptag.errors import CorpusError, ParameterError
+from adaptag.errors import CorpusError, ParameterError, counted
 from adaptag.settings import AUTO
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def convert_column(
     n = corpus.n_columns if column is None else column
     if not 1 <= n <= corpus.n_columns:
         first = f"{corpus.name}:{corpus.lines[0]}" if len(corpus.lines) else corpus.name
-        raise CorpusError(f"{first}: {corpus.n_columns} columns; there is no column {n}")
+        raise CorpusError(f"{first}: {counted(corpus.n_columns, 'column')}; there is no column {n}")
     text = corpus.text.tobytes()
     cells = corpus.cells[:, n - 1].tolist()
     numbers: dict[str, int] = {}

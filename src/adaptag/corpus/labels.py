@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag.corpus.offsets import items_of
-from adaptag.errors import CorpusError, CorpusWarning, described
+from adaptag.errors import CorpusError, CorpusWarning, counted, described
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -156,10 +156,13 @@ def number_sequences(
             ids.append(number)
         if n < len(offsets) and len(ids) - before != offsets[n] - offsets[n - 1]:
             raise CorpusError(
-                f"sentence {n}: {len(ids) - before} labels for {offsets[n] - offsets[n - 1]} tokens"
+                f"sentence {n}: {counted(len(ids) - before, 'label')} for "
+                f"{counted(offsets[n] - offsets[n - 1], 'token')}"
             )
     if n != len(offsets) - 1:
-        raise CorpusError(f"labels of {n} sentences for {len(offsets) - 1} sentences")
+        raise CorpusError(
+            f"labels of {counted(n, 'sentence')} for {counted(len(offsets) - 1, 'sentence')}"
+        )
     return np.array(ids, np.int32), [name for name in numbers if name is not None]
 
 

@@ -20,7 +20,7 @@ from adaptag.corpus.spans import Span, TaggedText
 from adaptag.corpus.tables import TAGS
 from adaptag.corpus.text import line_parts
 from adaptag.corpus.tokenizers import tokenizer_of
-from adaptag.errors import CorpusError, CorpusWarning, described
+from adaptag.errors import CorpusError, CorpusWarning, counted, described
 from adaptag.storage.files import shown
 
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def _warn(name: str, misfits: list[tuple[int, str]]) -> None:
     n, (line, text) = len(misfits), misfits[0]
     warnings.warn(
         f"{_place(name, line)}: the span {text[:40]!r} does not consist of whole tokens of one "
-        f"sentence; the labels of its tokens count as not known ({n:,} such span{'s' * (n > 1)})",
+        f"sentence; the labels of its tokens count as not known ({counted(n, 'such span')})",
         CorpusWarning,
         stacklevel=3,
     )
@@ -238,7 +238,9 @@ def _tokens(value: Mapping[str, Any], place: str, line: int) -> LabelledTokens:
         if not isinstance(items, Sequence) or isinstance(items, str):
             raise CorpusError(f"{place}: {title!r} is {described(items)}; allowed: a list")
     if len(tokens) != len(tags):
-        raise CorpusError(f"{place}: {len(tokens)} tokens and {len(tags)} tags")
+        raise CorpusError(
+            f"{place}: {counted(len(tokens), 'token')} and {counted(len(tags), 'tag')}"
+        )
     for item in tokens:
         if not isinstance(item, str) or not item:
             raise CorpusError(f"{place}: a token is {described(item)}; allowed: a string")
@@ -312,7 +314,8 @@ def checked_text(
             )
         if not 0 <= start <= end <= len(text):
             raise CorpusError(
-                f"{place}: a span from {start} to {end}; the text has {len(text)} characters"
+                f"{place}: a span from {start} to {end}; the text has "
+                f"{counted(len(text), 'character')}"
             )
         begin = start + len(text[start:end]) - len(text[start:end].lstrip())
         stop = end - (len(text[begin:end]) - len(text[begin:end].rstrip()))

@@ -10,7 +10,7 @@ from adaptag._native import core
 from adaptag.corpus.columns import ColumnCorpus
 from adaptag.corpus.labels import check_names
 from adaptag.corpus.offsets import items_of
-from adaptag.errors import CorpusError, ModelError, ParameterError
+from adaptag.errors import CorpusError, ModelError, ParameterError, counted
 from adaptag.features.index import Encoded, FeatureIndex
 from adaptag.features.settings import FeatureSettings
 from adaptag.storage.files import replace_file
@@ -72,9 +72,10 @@ class Examples:
     legal: NDArray[np.uint8] | None = field(default=None, kw_only=True)
 
     def __repr__(self) -> str:
-        sizes = f"{len(self):,} sentences, {self.n_tokens:,} tokens"
-        features = f"{len(self.label_names)} labels, {self.index.n_predicates:,} features"
-        return f"<{type(self).__name__} of {sizes}, {features}>"
+        sizes = f"{counted(len(self), 'sentence')}, {counted(self.n_tokens, 'token')}"
+        labels = counted(len(self.label_names), "label")
+        features = counted(self.index.n_predicates, "feature")
+        return f"<{type(self).__name__} of {sizes}, {labels}, {features}>"
 
     def select(self, sentences: NDArray[np.int64]) -> Self:
         """Return some of the sentences, in this order, with the same index."""

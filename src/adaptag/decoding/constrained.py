@@ -23,7 +23,7 @@ from adaptag.corpus.offsets import items_of
 from adaptag.decoding.constraint_automaton import TooManyStatesError
 from adaptag.decoding.constraint_states import LabelRules
 from adaptag.decoding.constraints import Constraints, described_element, elements_of
-from adaptag.errors import CorpusError, ParameterError
+from adaptag.errors import CorpusError, ParameterError, counted
 from adaptag.features.index import Encoded
 
 if TYPE_CHECKING:
@@ -326,7 +326,8 @@ class ConstrainedDecoder:
             if outside.any():
                 i = int(outside.argmax())
                 raise ParameterError(
-                    f"constraints, fixed: token {token}; sentence {i + 1} has {lengths[i]} tokens"
+                    f"constraints, fixed: token {token}; sentence {i + 1} has "
+                    f"{counted(lengths[i], 'token')}"
                 )
             mask[(sentences[:-1] + token % np.maximum(lengths, 1))[filled]] &= labels
         return mask
@@ -351,7 +352,7 @@ class ConstrainedDecoder:
                 "; ".join(described_element(*element) for element in needed) or "legal and allowed"
             )
             return CorpusError(
-                f"{where}, {len(tokens)} token{'s' * (len(tokens) != 1)}: "
+                f"{where}, {counted(len(tokens), 'token')}: "
                 f"no label sequence satisfies the constraints: {why}"
             )
         return CorpusError("no label sequence satisfies the constraints")

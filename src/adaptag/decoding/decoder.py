@@ -24,7 +24,7 @@ from adaptag.decoding.constraints import Constraints, constraints_of
 from adaptag.decoding.options import DecodingOptions
 from adaptag.decoding.output import SchemeOutput
 from adaptag.decoding.plain import PlainDecoder
-from adaptag.errors import CorpusError, ParameterError, described
+from adaptag.errors import CorpusError, ParameterError, counted, described
 from adaptag.features.index import FeatureIndex
 from adaptag.model.linear_chain import LinearChain
 from adaptag.parallel import threads_for
@@ -273,7 +273,9 @@ class ChainDecoder(LinearChain[FeatureIndex]):
             line = f":{corpus.lines[0]}" if len(corpus.lines) else ""
             raise CorpusError(
                 f"{corpus.name}{line}: the last of {corpus.n_columns} columns holds only labels; "
-                f"the model was trained with {self.index.n_columns} feature columns before the "
+                f"the model was trained with "
+                f"{counted(self.index.n_columns, 'feature column')} "
+                " before the "
                 "label, and the last of them held none"
             )
 

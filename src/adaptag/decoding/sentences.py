@@ -15,7 +15,7 @@ from adaptag._native import core
 from adaptag.corpus.data import as_list, corpus_of
 from adaptag.decoding.decoder import ChainDecoder, Segment, raises_corpus_errors
 from adaptag.decoding.options import DecodingOptions
-from adaptag.errors import CorpusError, ParameterError, described, unknown
+from adaptag.errors import CorpusError, ParameterError, counted, described, unknown
 from adaptag.parallel import threads_for
 
 if TYPE_CHECKING:
@@ -111,7 +111,10 @@ class SentenceDecoder(ChainDecoder):
                 raise ParameterError(unknown("label", label, self.labels))
         encoded = self._one(sentence)
         if len(labels) != len(encoded.positions) - 1:
-            raise ParameterError(f"{len(labels)} labels for {len(encoded.positions) - 1} tokens")
+            raise ParameterError(
+                f"{counted(len(labels), 'label')} for "
+                f"{counted(len(encoded.positions) - 1, 'token')}"
+            )
         ids = np.array([numbers[label] for label in labels], np.int32)
         transitions = self._core.transitions(legal)
         if self.output is not None:
@@ -181,7 +184,7 @@ class SentenceDecoder(ChainDecoder):
             n = len(first) if isinstance(first, (tuple, list)) else 1
             if n not in self._token_columns:
                 raise CorpusError(
-                    f"a token has {n} column{'s' * (n != 1)}; the model was trained with "
+                    f"a token has {counted(n, 'column')}; the model was trained with "
                     f"{self.index.n_columns}"
                 )
 
@@ -213,7 +216,10 @@ class SentenceDecoder(ChainDecoder):
                 "list of labels or None"
             )
         if len(allowed) != n_tokens:
-            raise ParameterError(f"allowed: {len(allowed)} entries for {n_tokens} tokens")
+            raise ParameterError(
+                f"allowed: {counted(len(allowed), 'entry', 'entries')} for "
+                f"{counted(n_tokens, 'token')}"
+            )
         numbers = {label: number for number, label in enumerate(self.labels)}
         mask = np.zeros((n_tokens, len(self.labels)), np.uint8)
         for t, labels in enumerate(allowed):

@@ -8,6 +8,8 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from adaptag.errors import counted
+
 if TYPE_CHECKING:
     from adaptag.evaluation.scores import Evaluation, Score
 
@@ -31,7 +33,7 @@ def table(evaluation: Evaluation) -> Table:
         else "spans with the same start, end and label are right"
     )
     if left_out := len(rows) - len(shown):
-        caption += f"\n{left_out} less frequent label{'s' * (left_out > 1)} left out"
+        caption += f"\n{counted(left_out, 'less frequent label')} left out"
 
     result = Table(box=box.HORIZONTALS, caption=caption, caption_justify="left")
     result.add_column("type" if chunked else "label", no_wrap=True)

@@ -11,7 +11,7 @@ import functools
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from adaptag.errors import DivergenceError
+from adaptag.errors import DivergenceError, counted
 from adaptag.experiments.jobs import ONE_THREAD, Worker, finished
 from adaptag.experiments.runs import run_candidate
 from adaptag.ray.connection import connect, n_cpus
@@ -34,7 +34,7 @@ __all__ = ["connect", "describe", "run_jobs_on_cluster", "run_planned_on_cluster
 def describe(ray: Any) -> str:
     """The cluster in a few words."""
     nodes, cpus = len(_nodes(ray)), n_cpus(ray)
-    sizes = f"{nodes} node{'s' * (nodes > 1)} with {cpus} CPU{'s' * (cpus > 1)}"
+    sizes = f"{counted(nodes, 'node')} with {counted(cpus, 'CPU')}"
     return f"Ray cluster of {sizes} that may be busy"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from adaptag.errors import counted
 from adaptag.rendering.progress import open_display
 from adaptag.training.progress import TrainingProgress
 
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from adaptag.experiments.results import Run
     from adaptag.experiments.trials import Trial
     from adaptag.training.callbacks import PassReport
+
+HELD_OUT = "test"  # the data that is scored on
 
 __all__ = ["Progress", "RunProgress", "TuningCallback", "TuningProgress"]
 
@@ -59,7 +62,7 @@ class RunProgress(TrainingProgress):
     def write_pass(self, history: Sequence[PassReport]) -> None:
         """Note the score, for the line of this training."""
         self.reached = _reached(history[-1].score, len(history))
-        self.figures = history[-1].figures()
+        self.figures = history[-1].figures(HELD_OUT)
 
     def bar_text(self) -> str:
         """The text of the bar: the training, its pass, and the figures of the last one."""
@@ -77,7 +80,7 @@ def _run_name(name: str, seed: int | None, number: int, of: int) -> str:
 
 
 def _reached(score: float, passes: int) -> str:
-    return f"{score:.2f} after {passes} pass{'es' * (passes > 1)}"
+    return f"{HELD_OUT} score {score:.2f} after {counted(passes, 'pass', 'passes')}"
 
 
 @dataclass(frozen=True)
@@ -131,8 +134,9 @@ class TuningProgress(TuningCallback):
             self.rung = progress.rung
             finished = f", {progress.done} finished before" if progress.done else ""
             self.display.write(
-                f"{head}: {progress.trials} trials, {progress.passes} passes, "
-                f"{progress.jobs} jobs{finished}{best}"
+                f"{head}: {counted(progress.trials, 'trial')}, "
+                f"{counted(progress.passes, 'pass', 'passes')}, "
+                f"{counted(progress.jobs, 'job')}{finished}{best}"
             )
         self.display.update(
             progress.done / max(1, progress.jobs),

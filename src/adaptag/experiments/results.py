@@ -381,7 +381,7 @@ class Comparison(Shown):
 def machine_line(machine: Mapping[str, str]) -> str:
     """What times depend on, in one line."""
     m = machine
-    first = f"{m['processor']}, {m['cores']} cores, {m['system']}"
+    first = f"{m['processor']}, {m['cores']} core{'s' * (m['cores'] != '1')}, {m['system']}"
     if "cluster" in m:
         first = f"{m['cluster']}, started from {first}"
     return f"{first}, Python {m['Python']}, adaptag {m['adaptag']}"

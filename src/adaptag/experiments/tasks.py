@@ -159,6 +159,8 @@ class Task(ABC):
                 words += [option, f"{value:.12g}"]
             else:
                 text = value.name if isinstance(value, Template) else str(value)
+                if isinstance(value, (list, tuple)):
+                    text = ",".join(map(str, value))
                 words += [option, text if "\n" not in text else name.upper()]
         return words
 

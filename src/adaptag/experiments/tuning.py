@@ -25,6 +25,7 @@ from adaptag.experiments.space import configurations, space_of
 from adaptag.experiments.state import State
 from adaptag.experiments.tasks import task_of
 from adaptag.experiments.trials import ONE_PART, Trial, Tuning, json_value
+from adaptag.storage.encodings import TextFile
 from adaptag.training.algorithms import algorithm as find_algorithm
 from adaptag.training.saving import Every
 from adaptag.training.settings import TrainingSettings
@@ -182,7 +183,11 @@ def tune(
         rungs=tuple(rungs),
         trials=tuple(sorted(trials, key=lambda trial: trial.rank)),
         seed=seed,
-        options=(*resolved_task.words(), *_format_words(resolved_task.format)),
+        options=(
+            *resolved_task.words(),
+            *_format_words(resolved_task.format),
+            *(["--encoding", data.encoding] if isinstance(data, TextFile) else []),
+        ),
         task=resolved_task.declaration.name,
     )
 

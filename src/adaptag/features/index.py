@@ -10,9 +10,9 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.corpus.attributes import AttributeCorpus
-from adaptag.errors import CorpusError, ModelError, ParameterError
+from adaptag.errors import CorpusError, ModelError, ParameterError, counted
 from adaptag.features.settings import FeatureSettings
-from adaptag.features.template import Template
+from adaptag.features.template import Template, feature_range
 from adaptag.parallel import threads_for
 from adaptag.storage.memory import check_memory
 from adaptag.storage.stored import PickledFields
@@ -332,7 +332,10 @@ def template_of(header: Mapping[str, Any]) -> tuple[Template, int | None]:
 
 def template_for(corpus: Corpus, settings: FeatureSettings, *, labelled: bool = True) -> Template:
     """Return the template of the settings, for the columns of a corpus."""
+    chosen = settings.chosen_columns()
     if isinstance(corpus, AttributeCorpus):
+        if chosen is not None:
+            raise ParameterError(f"{corpus.name}: holds attributes, so columns cannot be chosen")
         template = settings.template
         if template is None or (isinstance(template, str) and not template):
             template = Template.for_attributes()
@@ -348,6 +351,12 @@ def template_for(corpus: Corpus, settings: FeatureSettings, *, labelled: bool = 
         if template.attributes:
             raise CorpusError(f"{corpus.name}: holds columns, not attributes")
         line = f":{corpus.lines[0]}" if len(corpus.lines) else ""
+        if chosen is not None:
+            if max(chosen) >= columns:
+                raise ParameterError(
+                    f"columns: {max(chosen)}; {corpus.name}{line} has {feature_range(columns)}"
+                )
+            template = template.with_columns(chosen)
         if corpus.n_tokens:
             template.check_columns(columns, f"{corpus.name}{line}")
     return template.rich() if settings.rich_edges else template
@@ -381,8 +390,8 @@ def check_columns(
         line = f":{corpus.lines[0]}" if len(corpus.lines) else ""
         label = " and one for the label" if inside else "" if labelled else ", and maybe the label"
         raise CorpusError(
-            f"{corpus.name}{line}: {corpus.n_columns} column{'s' * (corpus.n_columns != 1)}; the "
-            f"model was trained with {n_columns} feature column{'s' * (n_columns != 1)}{label}"
+            f"{corpus.name}{line}: {counted(corpus.n_columns, 'column')}; the "
+            f"model was trained with {counted(n_columns, 'feature column')}{label}"
         )
 
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag._native import core
-from adaptag.errors import CorpusError, ParameterError
+from adaptag.errors import CorpusError, ParameterError, counted
 from adaptag.features.index import (
     TENSORS,
     Encoded,
@@ -343,5 +343,5 @@ def _builder_of(strings: ShardStrings) -> core.IndexBuilder:
 def _described(strings: ShardStrings) -> str:
     """Say what data a shard holds, for a message."""
     n = strings.n_columns
-    data = "attributes" if n is None else f"{n} feature column{'s' * (n != 1)}"
+    data = "attributes" if n is None else f"{counted(n, 'feature column')}"
     return f"{data} and the template {strings.template.name!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ __all__ = [
 ]
 
 COUNTS = "integer [1, 2147483647]"
+COLUMN = re.compile(r"[0-9]{1,4}")
+MAX_COLUMN = 9999  # that a macro of a template can name
 CLUSTERING = "Clustering"
 EDGES = "Rich edges"
 FEATURES = "Features"
@@ -89,6 +92,13 @@ class FeatureSettings(EdgeSettings, CountedFeatures):
         short="-t",
         panel=FEATURES,
     )
+    columns: Any = setting(
+        None,
+        "Numbers of the columns that features may be made of, counted from 0 and separated by "
+        "commas, such as 0,2: lines of the template that name other columns are left out.",
+        default_text="all",
+        panel=FEATURES,
+    )
     rich_edges: bool = setting(
         False,
         "Give every line of the template, or every attribute, edge weights too: a weight for each "
@@ -105,10 +115,32 @@ class FeatureSettings(EdgeSettings, CountedFeatures):
     )
 
     def record(self) -> dict[str, Any]:
-        """All values, ready for JSON; a tokenizer by its name."""
+        """All values, ready for JSON; a tokenizer by its name, columns as a list."""
         from adaptag.corpus.tokenizers import tokenizer_name
 
-        return {**super().record(), "tokenizer": tokenizer_name(self.tokenizer)}
+        columns = self.chosen_columns()
+        return {
+            **super().record(),
+            "columns": None if columns is None else sorted(columns),
+            "tokenizer": tokenizer_name(self.tokenizer),
+        }
+
+    def chosen_columns(self) -> frozenset[int] | None:
+        """The numbers of the columns that may be used; None where all may."""
+        given = self.columns
+        if given is None:
+            return None
+        if isinstance(given, str):
+            given = [word.strip() for word in given.split(",")]
+            given = [int(word) if COLUMN.fullmatch(word) else word for word in given]
+        elif isinstance(given, int) and not isinstance(given, bool):
+            given = [given]
+        numbers = list(given) if isinstance(given, (list, tuple, range, set, frozenset)) else []
+        if not numbers or not all(type(n) is int and 0 <= n <= MAX_COLUMN for n in numbers):
+            raise ParameterError(
+                f"columns is {self.columns!r}; allowed: numbers of columns from 0 on, such as 0,2"
+            )
+        return frozenset(numbers)
 
     def check(self) -> Self:
         """Raise where a value is outside its bounds, or two of them exclude each other."""
@@ -117,6 +149,7 @@ class FeatureSettings(EdgeSettings, CountedFeatures):
             from adaptag.corpus.tokenizers import check_tokenizer
 
             check_tokenizer(self.tokenizer)
+        self.chosen_columns()
         if self.hash_bits is not None and (self.cutoff != 1 or self.limits_edges()):
             raise ParameterError(
                 "hashed features are not counted: cutoff, edge_cutoff and edge_share cannot be "

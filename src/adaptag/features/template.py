@@ -40,11 +40,11 @@ from adaptag.errors import TemplateError, unknown
 from adaptag.storage.files import read_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from adaptag.storage.files import PathLike
 
-__all__ = ["Template", "presets"]
+__all__ = ["Template", "feature_range", "presets"]
 
 PRESETS = Path(__file__).with_name("presets")
 
@@ -167,6 +167,28 @@ class Template:
         text = re.sub(r"^\*", letter, self.text, flags=re.MULTILINE)
         return replace(self, text=text, rich_attributes=False)
 
+    def with_columns(self, columns: Collection[int]) -> Template:
+        """The template without the lines that name other columns than these."""
+        left_out = {
+            line.number
+            for line in self.lines
+            if any(macro.column not in columns for macro in line.macros)
+        }
+        if all(line.number in left_out or not line.macros for line in self.lines):
+            raise TemplateError(
+                f"{self.name}: no line of the template has only the columns "
+                f"{', '.join(map(str, sorted(columns)))}"
+            )
+        kept = [
+            text for number, text in enumerate(self.text.splitlines(), 1) if number not in left_out
+        ]
+        return replace(self, text="\n".join(kept) + "\n")
+
+    @property
+    def used_columns(self) -> list[int]:
+        """The numbers of the columns that macros name."""
+        return sorted({macro.column for line in self.lines for macro in line.macros})
+
     @property
     def has_rich_edges(self) -> bool:
         """Whether features of tokens have edge weights."""
@@ -183,7 +205,7 @@ class Template:
     @property
     def n_columns(self) -> int:
         """Feature columns the data must have."""
-        return max((m.column + 1 for line in self.lines for m in line.macros), default=0)
+        return max(self.used_columns, default=-1) + 1
 
     def program(self) -> core.Program:
         """Compile for the core."""
@@ -216,7 +238,7 @@ class Template:
                 if macro.column >= n_columns:
                     raise TemplateError(
                         f"{self.name}:{line.number}: column {macro.column} is asked for; "
-                        f"{where} has feature columns 0 to {n_columns - 1}"
+                        f"{where} has {feature_range(n_columns)}"
                     )
 
     @staticmethod
@@ -290,6 +312,11 @@ def _other_macros() -> str:
     """The macros other than ``%x``, for a message."""
     forms = {"": "%{}", "length": "%{}N", "pattern": '%{}[row,column,"pattern"]'}
     return ", ".join(forms[takes].format(name) for name, takes in ARGUMENTS.items() if name != "x")
+
+
+def feature_range(n_columns: int) -> str:
+    """Name the feature columns that data has, for a message."""
+    return "feature column 0" if n_columns == 1 else f"feature columns 0 to {n_columns - 1}"
 
 
 def presets() -> list[str]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from adaptag.errors import counted
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
@@ -61,7 +63,10 @@ def _training(origin: Mapping[str, Any], item: str) -> str:
     passes, best = origin.get("passes"), origin.get("best_pass")
     parts = [str(origin["algorithm"])] if origin.get("algorithm") else []
     if isinstance(passes, list) and passes:
-        parts.append(f"{len(passes)} passes" + (f", the best is pass {best}" if best else ""))
+        parts.append(
+            f"{counted(len(passes), 'pass', 'passes')}"
+            + (f", the best is pass {best}" if best else "")
+        )
     if origin.get("sentences"):
         parts.append(f"{origin['sentences']:,} {item}")
     return "; ".join(parts)

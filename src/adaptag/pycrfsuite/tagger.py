@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag._native import core
 from adaptag.decoding.model import Model
-from adaptag.errors import CorpusError, ModelError, ParameterError, unknown
+from adaptag.errors import CorpusError, ModelError, ParameterError, counted, unknown
 from adaptag.foreign.crfsuite import MAGIC, crfsuite_header, read_sparse
 from adaptag.foreign.sparse_chain import SparseChain
 from adaptag.pycrfsuite._dumpparser import ParsedDump, dump_lines, parsed_dump
@@ -117,7 +117,9 @@ class Tagger:
         """
         self._opened()
         if len(yseq) != len(self._tagger):
-            raise ParameterError(f"{len(yseq)} labels for {len(self._tagger)} items")
+            raise ParameterError(
+                f"{counted(len(yseq), 'label')} for {counted(len(self._tagger), 'item')}"
+            )
         if not yseq:
             return 0.0
         return math.exp(self._tagger.log_probability([self._number(label) for label in yseq]))

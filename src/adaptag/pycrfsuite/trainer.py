@@ -15,7 +15,7 @@ from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.settings import AS_IS
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.tagging_job import tagging_job
-from adaptag.errors import CorpusError, ParameterError, described
+from adaptag.errors import CorpusError, ParameterError, counted, described
 from adaptag.features.settings import FeatureSettings
 from adaptag.foreign.crfsuite import crfsuite_bytes
 from adaptag.foreign.sparse_chain import SparseChain
@@ -54,7 +54,10 @@ class _Data:
         labels = [_label(label) for label in yseq]
         items = xseq if isinstance(xseq, Sized) else ItemSequence(xseq)
         if len(items) != len(labels):
-            raise CorpusError(f"{len(items)} items and {len(labels)} labels; allowed: as many")
+            raise CorpusError(
+                f"{counted(len(items), 'item')} and {counted(len(labels), 'label')}; "
+                "allowed: as many"
+            )
         try:
             self.items.add(items)
         except core.InputError as error:

@@ -29,7 +29,7 @@ from adaptag.corpus.docbin import (
 )
 from adaptag.decoding.constraints import constraints_of
 from adaptag.decoding.options import DecodingOptions
-from adaptag.errors import AdaptagError, ParameterError
+from adaptag.errors import AdaptagError, ParameterError, counted
 from adaptag.spacy.serialization import CarriesModel
 
 __all__ = ["AdaptagComponent", "make_component", "make_scorer", "score"]
@@ -297,8 +297,8 @@ class AdaptagComponent(CarriesModel, Pipe):  # type: ignore[misc,type-arg]
             )
         if index.n_columns is not None and n not in (index.n_columns, index.template.n_columns):
             raise ParameterError(
-                f"columns names {n} token attribute{'s' * (n != 1)}: {', '.join(self.columns)}; "
-                f"the model was trained with {index.n_columns} columns"
+                f"columns names {counted(n, 'token attribute')}: {', '.join(self.columns)}; "
+                f"the model was trained with {counted(index.n_columns, 'column')}"
             )
         if self.annotates != "tags" and not self.adaptag_model.scheme.chunked:
             raise ParameterError(

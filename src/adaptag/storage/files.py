@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeGuard
 
 from adaptag.errors import FileError, MissingFileError, described
+from adaptag.storage.encodings import TextFile, as_utf8, utf8_of
 from adaptag.storage.locks import lock
 
 if TYPE_CHECKING:
@@ -56,20 +57,21 @@ def is_source(data: object) -> TypeGuard[Source]:
 def open_bytes(path: Source) -> Iterator[IO[bytes]]:
     """Open a file to read bytes: by its ending ``.gz`` or ``.xz``, or ``-`` for standard input.
 
-    A file that is open already, for text or for bytes, is read from where it is.
+    A file that is open already, for text or for bytes, is read from where it is. A ``TextFile`` is
+    read as UTF-8 whatever its encoding is.
     """
     try:
         if not isinstance(path, (str, os.PathLike)):
             is_text = isinstance(path, io.TextIOBase)
-            yield io.BytesIO(path.read().encode()) if is_text else path  # type: ignore
+            yield io.BytesIO(utf8_of(path, shown(path))) if is_text else path  # type: ignore
         elif str(path) == STDIN:
-            yield sys.stdin.buffer
+            yield _as_utf8(sys.stdin.buffer, path)
         else:
             check_path(path)
             module = COMPRESSED.get(Path(path).suffix)
             opener: Any = importlib.import_module(module).open if module else open
             with opener(path, "rb") as file:
-                yield file
+                yield _as_utf8(file, path)
     except EOFError as error:
         raise _damaged(path, error) from None
     except OSError as error:  # one without a number is that of gzip
@@ -78,6 +80,10 @@ def open_bytes(path: Source) -> Iterator[IO[bytes]]:
         if type(error).__module__ in ("zlib", "_lzma"):
             raise _damaged(path, error) from None
         raise
+
+
+def _as_utf8(file: IO[bytes], path: PathLike) -> IO[bytes]:
+    return as_utf8(file, path.encoding, shown(path)) if isinstance(path, TextFile) else file
 
 
 def _damaged(path: Source, error: Exception) -> FileError:

@@ -65,10 +65,12 @@ class PassReport:
         """The same pass with its score on development data."""
         return replace(self, dev_score=dev_score, dev_metric=dev_metric)
 
-    def figures(self) -> str:
-        """Loss, expected accuracy and development score as text."""
+    def figures(self, held_out: str = "dev") -> str:
+        """Loss, expected accuracy and the score on held-out data, by its name, as text."""
         text = f"loss {self.loss:8.4f}  accuracy {self.accuracy:5.2f}"
-        return text if self.dev_score is None else f"{text}  {self.metric} {self.dev_score:5.2f}"
+        if self.dev_score is None:
+            return text
+        return f"{text}  {held_out} {self.dev_metric} {self.dev_score:5.2f}"
 
     def to_dict(self) -> dict[str, Any]:
         """All figures, ready for JSON."""

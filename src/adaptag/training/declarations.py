@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from adaptag.errors import ParameterError, unknown
+from adaptag.errors import ParameterError, counted, unknown
 from adaptag.settings import AUTO
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Algorithm:
 
     def __repr__(self) -> str:
         defaults = ", ".join(f"{p.name}={p.default}" for p in self.parameters)
-        return f"<Algorithm {self.name}({defaults}), {self.passes} passes>"
+        return f"<Algorithm {self.name}({defaults}), {counted(self.passes, 'pass', 'passes')}>"
 
     def __str__(self) -> str:
         return f"{self!r}\nOptimises: {self.objective}\nUse: {self.advice}"
