@@ -29,13 +29,14 @@ import numpy as np
 import adaptag
 from adaptag.corpus.ingredients import ingredients
 from adaptag.training.algorithms import algorithms
-data = ingredients()
-train, test = ([list(map(list, c)) for c in zip(*part)] for part in (data.train, data.test))
+splits = ingredients()
+train = [list(s.tokens) for s in splits.train], [list(s.labels) for s in splits.train]
+test = [list(s.tokens) for s in splits.test]
 numbers = {{}}
 for name in algorithms():
     model = adaptag.train(*train, algorithm=name, passes={PASSES}, threads=1)
-    chances = [list(token.values()) for tokens in test[0] for token in model.marginals(tokens)]
-    labels = [label for tokens in test[0] for label in model.tag(tokens)]
+    chances = [list(token.values()) for tokens in test for token in model.marginals(tokens)]
+    labels = [label for tokens in test for label in model.tag(tokens)]
     numbers |= {{f"{{name}} weights": model.weights, f"{{name}} probabilities": chances}}
     numbers[f"{{name}} labels"] = labels
 np.savez(sys.argv[1], **numbers)
