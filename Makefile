@@ -70,13 +70,14 @@ GCC_FILE = $(shell gcc -print-file-name=$(1))
 sanitize: .venv-asan/.built .venv-tsan/.built
 	rm -rf build/asan/reports build/tsan/reports && mkdir -p build/asan/reports build/tsan/reports
 	LD_PRELOAD="$(call GCC_FILE,libasan.so) $(call GCC_FILE,libstdc++.so)" ADAPTAG_CORE=generic \
-	    ADAPTAG_SANITIZED=1 ASAN_OPTIONS=detect_leaks=0:log_path=$(CURDIR)/build/asan/reports/a \
+	    ADAPTAG_SANITIZED=1 ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$(CURDIR)/build/asan/reports/a \
 	    UBSAN_OPTIONS=print_stacktrace=1:log_path=$(CURDIR)/build/asan/reports/u \
 	    .venv-asan/bin/python -m pytest -n $(JOBS) $(TESTS)
 	LD_PRELOAD="$(call GCC_FILE,libtsan.so) $(call GCC_FILE,libstdc++.so)" ADAPTAG_CORE=generic \
-	    ADAPTAG_SANITIZED=1 TSAN_OPTIONS=suppressions=$(CURDIR)/tests/tsan.supp:exitcode=0:log_path=$(CURDIR)/build/tsan/reports/t \
+	    ADAPTAG_SANITIZED=1 TSAN_OPTIONS=exitcode=0:log_path=$(CURDIR)/build/tsan/reports/t \
 	    setarch -R .venv-tsan/bin/python -m pytest $(THREAD_TESTS)
-	@if ls build/?san/reports/* 2>/dev/null; then echo "Sanitizers have found something."; exit 1; fi
+	@if grep -lE "ERROR: AddressSanitizer|runtime error:|WARNING: ThreadSanitizer" build/?san/reports/* \
+	    2>/dev/null; then echo "Sanitizers have found something."; exit 1; fi
 
 # An environment that is the usual one, but for the core. Paths of a .pth file are searched without
 # the .pth files in them, so the editable install of the usual one is not seen.
