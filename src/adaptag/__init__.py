@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from adaptag.features.template import Template as Template
     from adaptag.loading import load as load
     from adaptag.segmentation.segmenter import Segmenter as Segmenter
+    from adaptag.segmentation.word_tagger import WordTagger as WordTagger
     from adaptag.streams.trainer import StreamTrainer as StreamTrainer
     from adaptag.training.algorithms import algorithms as algorithms
     from adaptag.training.callbacks import Callback as Callback
@@ -63,6 +64,7 @@ _PLACES = {
     "StreamTrainer": "adaptag.streams.trainer",
     "TaggedText": "adaptag.corpus.spans",
     "Template": "adaptag.features.template",
+    "WordTagger": "adaptag.segmentation.word_tagger",
     "algorithms": "adaptag.training.algorithms",
     "convert_labels": "adaptag.api",
     "encode": "adaptag.api",

@@ -104,6 +104,8 @@ def _summary(model: AnyModel, chain: LinearChain[Any] | SegmentPredictor, path: 
     from rich.table import Table
     from rich.text import Text
 
+    from adaptag.storage.ready import model_file
+
     what, item = KINDS[model.kind]
     names = {"sentences": f"{item}s"}
     origin = {names.get(name, name): value for name, value in chain.provenance.items()}
@@ -112,7 +114,7 @@ def _summary(model: AnyModel, chain: LinearChain[Any] | SegmentPredictor, path: 
     if isinstance(start := origin.get("start"), dict):
         origin["start"] = f"a model of {start.get('algorithm')}, {start.get('sentences')} sentences"
     own = _particulars(model)
-    size = path.stat().st_size
+    size = Path(model_file(path)).stat().st_size
     facts: dict[str, object] = {
         "file": f"{path}, {size / 1e6:.1f} MB" if size > 1e5 else f"{path}, {size / 1e3:.1f} kB",
         "kind": f"compact {what}" if model.is_compact else what,

@@ -99,7 +99,8 @@ class UserDictionary:
             path: The file.
             weight: The weight of words for which the file has none.
             format: ``weights``: behind the word, its weight or ``force``; ``jieba``: its frequency,
-                which is not used, and its tag; ``auto``: that of jieba where any line has both.
+                in place of which the weight is 20, and its tag; ``auto``: that of jieba where any
+                line has both.
         """
         entries = read_dictionary(path, format)
         for entry in entries:
