@@ -203,7 +203,7 @@ def test_frequencies_without_tags_need_the_format(tmp_path):
 def test_lines_that_are_not_jiebas(tmp_path, line):
     path = tmp_path / "words"
     path.write_text(f"天\n{line}\n")
-    with pytest.raises(CorpusError, match="words:2: .* behind the word; allowed: its frequency"):
+    with pytest.raises(CorpusError, match=r"words:2: .* behind the word; allowed: its frequency"):
         UserDictionary("none").load(path, format="jieba")
 
 
