@@ -187,6 +187,7 @@ def test_defaults_in_the_prose_about_other_tools():
     assert float(rate[1]) == declared["sgd-l1", "rate"]
     sigma = re.search(r"adaptag's default is \$\\sigma = (\d+)\$", text)
     assert float(sigma[1]) == declared["lbfgs", "sigma"] == declared["adf", "sigma"]
+    text = (ROOT / "docs/guide/jieba.md").read_text(encoding="utf-8")
     passes = re.search(r"`passes=20`; the default is (\d+)", text)
     assert int(passes[1]) == adaptag.algorithms()["adf"].passes
 

@@ -65,10 +65,11 @@ def test_english_is_cut_as_treebanks_do(text, expected):
     assert tokens(text, "english") == [expected.split(" ")]
 
 
-@pytest.mark.parametrize("piece", ["ab.", "a@", "1,111", "x-", "1.", "co-", "'s", "!?", "a&"])
-def test_english_takes_no_longer_for_long_lines(piece):
-    text = piece * 20_000
-    assert tokens(text, "english")  # a pattern that scans to the end each time takes minutes
+@pytest.mark.parametrize(("piece", "n_tokens"), [("ab.", 2), ("a@", 2), ("x-1,", 4)])
+def test_english_does_not_scan_to_the_end_for_every_token(piece, n_tokens):
+    n = 200_000  # it would take an hour
+    (found,) = tokenizer_of("english")(piece * n)
+    assert len(found) == n * n_tokens
 
 
 def test_whitespace():

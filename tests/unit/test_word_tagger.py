@@ -84,6 +84,13 @@ def test_every_line_is_a_sentence(tagger):
     assert tagger.cut_pos_all(lines, threads=2) == both[1:]
 
 
+def test_a_line_knows_nothing_of_the_line_before(segmenter):
+    data = [[("他", "first"), ("他", "later"), ("他", "later")], [("他", "first")]] * 10
+    model = adaptag.train(data, template="U:%x[-1,0]", passes=10)
+    pairs = WordTagger(segmenter, model).cut_pos("他 他\n他")
+    assert [flag for _, flag in pairs] == ["first", "later", "first"]
+
+
 def test_spans(tagger):
     tagged = tagger.tag_text(TEXT)
     assert tagged.text == TEXT
