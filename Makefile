@@ -186,7 +186,7 @@ clean:
 # Groups of development tools, see pyproject.toml.
 .venv/.test .venv/.browser .venv/.fuzz .venv/.lint .venv/.docs .venv/.notebooks .venv/.models .venv/.reproduction: .venv/.%: .venv/.built pyproject.toml
 	$(BIN)/pip install --quiet --group $*
-	$(BIN)/pip install --quiet --no-deps --editable ./models
+	[ ! -d models ] || $(BIN)/pip install --quiet --no-deps --editable ./models
 	touch $@
 
 # Another environment, since the projects need their own versions of what they use.

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from adaptag.features.template import Template as Template
     from adaptag.loading import load as load
     from adaptag.segmentation.segmenter import Segmenter as Segmenter
+    from adaptag.segmentation.word_tagger import WordTagger as WordTagger
     from adaptag.storage.encodings import TextFile as TextFile
     from adaptag.streams.trainer import StreamTrainer as StreamTrainer
     from adaptag.training.algorithms import algorithms as algorithms
@@ -65,6 +66,7 @@ _PLACES = {
     "TaggedText": "adaptag.corpus.spans",
     "Template": "adaptag.features.template",
     "TextFile": "adaptag.storage.encodings",
+    "WordTagger": "adaptag.segmentation.word_tagger",
     "algorithms": "adaptag.training.algorithms",
     "convert_labels": "adaptag.api",
     "encode": "adaptag.api",

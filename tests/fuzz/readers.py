@@ -190,7 +190,11 @@ TARGETS = {
         ],
     ),
     "dictionary": Target(
-        read_dictionary, lambda: ["人民 2.5\n天中 force\n# c\ncafé -1\n中国\n".encode()]
+        read_dictionary,
+        lambda: [
+            "人民 2.5\n天中 force\n# c\ncafé -1\n中国\n".encode(),
+            "人民 25 n\n天中 3\ncafé eng\n中国\n".encode(),
+        ],
     ),
     "labels": Target(
         convert_labels, lambda: [b"B-NP I-NP O B-VP\nO\n", b"S-X B-Y E-Y\nI-X I-X B-X", b"NN VB"]

@@ -33,12 +33,14 @@ PAGES = {  # and how many outputs they show, at least
     "docs/guide/evaluation.md": 1,
     "docs/guide/files.md": 0,
     "docs/guide/foreign-models.md": 1,
+    "docs/guide/jieba.md": 5,
     "docs/guide/label-schemes.md": 2,
     "docs/guide/pictures.md": 1,
     "docs/guide/labelling-effort.md": 1,
     "docs/guide/probabilities.md": 2,
     "docs/guide/pycrfsuite.md": 2,
     "docs/guide/raw-text.md": 5,
+    "docs/guide/ready-models.md": 1,
     "docs/guide/reproducing.md": 1,
     "docs/guide/segmentation.md": 4,
     "docs/guide/server.md": 1,
@@ -74,10 +76,12 @@ def modules():
     return [name for name in names if ">>>" in Path(source(name)).read_text(encoding="utf-8")]
 
 
-def skip_without_spacy(name):
-    """Skip a page or a module on spaCy where it is not installed."""
+def skip_what_is_missing(name):
+    """Skip a page or a module on spaCy, or on ready models, where they are not installed."""
     if "spacy" in name:
         pytest.importorskip("spacy", reason="needs spaCy")
+    if name.endswith(("jieba.md", "ready-models.md")):
+        pytest.importorskip("adaptag_models", reason="needs the ready models")
 
 
 def source(name):
@@ -100,7 +104,7 @@ def test_there_are_examples():
 @pytest.mark.parametrize("name", modules())
 def test_examples_in_docstrings(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    skip_without_spacy(name)
+    skip_what_is_missing(name)
     failed, tried = doctest.testmod(importlib.import_module(name), verbose=False)
     assert failed == 0
     assert tried > 0
@@ -155,7 +159,7 @@ def test_outputs_agree():
 def test_python_in_pages(page, tmp_path, monkeypatch):
     """The blocks of a page run one after the other, and print what is shown below them."""
     monkeypatch.chdir(tmp_path)
-    skip_without_spacy(page)
+    skip_what_is_missing(page)
     names = {"__name__": "__main__"}
     found = outputs((ROOT / page).read_text(encoding="utf-8"))
     assert sum(bool(shown) for *_, shown in found) >= PAGES[page]
@@ -220,6 +224,7 @@ def test_defaults_in_the_prose_about_other_tools():
     assert float(rate[1]) == declared["sgd-l1", "rate"]
     sigma = re.search(r"adaptag's default is \$\\sigma = (\d+)\$", text)
     assert float(sigma[1]) == declared["lbfgs", "sigma"] == declared["adf", "sigma"]
+    text = (ROOT / "docs/guide/jieba.md").read_text(encoding="utf-8")
     passes = re.search(r"`passes=20`; the default is (\d+)", text)
     assert int(passes[1]) == adaptag.algorithms()["adf"].passes
 

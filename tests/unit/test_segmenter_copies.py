@@ -58,6 +58,14 @@ def test_the_dictionary_and_the_weight_of_rare_words_come_along(trained, way, tm
     assert "空天" not in other.dictionary  # it has its own
 
 
+def test_words_of_one_weight_come_along(trained):
+    other = pickle.loads(pickle.dumps(trained))
+    other.dictionary.add(["空中", "人天"], 2.5)
+    found = Segmenter.from_bytes(other.to_bytes())
+    assert found.dictionary.to_dict() == {"空中": 2.5, "人天": 2.5}
+    assert other.dictionary.to_arrays()["word_weights"].tolist() == [2.5]  # once for all
+
+
 def test_an_untrained_segmenter_keeps_its_dictionary():
     segmenter = Segmenter(passes=2)
     segmenter.dictionary.add("中国")

@@ -43,6 +43,35 @@ def test_characters_keep_their_marks():
     assert tokens(text, "characters") == [["e\u0301", "a", "日", "本", "👍🏽"]]
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("I don't know, can't you?", "I do n't know , ca n't you ?"),
+        ("It's Tom's; the boys' dog'll go.", "It 's Tom 's ; the boys ' dog 'll go ."),
+        ("It\u2019s DON\u2019T", "It \u2019s DO N\u2019T"),
+        ("We cannot; dont, im gonna", "We can not ; do nt , i m gon na"),
+        ("Mr. Smith of the U.S. left at 5 p.m. on 3/4/2004.",
+         "Mr. Smith of the U.S. left at 5 p.m. on 3/4/2004 ."),
+        ("$5 (20%) 1,000.50 10:30am 3.5kg", "$ 5 ( 20 % ) 1,000.50 10:30 am 3.5 kg"),
+        ("15-year so-called e-mail anti-war", "15 - year so - called e-mail anti-war"),
+        ("http://a.b/c?d=1, x@y.org! www.z.com.", "http://a.b/c?d=1 , x@y.org ! www.z.com ."),
+        ("Hi!!! Wait... what?! :-) --", "Hi !!! Wait ... what ?! :-) --"),
+        ("\"Yes,\" he said -- and/or", '" Yes , " he said -- and / or'),
+        ("the '60s and 1990s, 2nd", "the '60s and 1990s , 2nd"),
+        ("AT&T etc. 日本\u200b", "AT&T etc. 日本"),
+    ],
+)  # fmt: skip
+def test_english_is_cut_as_treebanks_do(text, expected):
+    assert tokens(text, "english") == [expected.split(" ")]
+
+
+@pytest.mark.parametrize(("piece", "n_tokens"), [("ab.", 2), ("a@", 2), ("x-1,", 4)])
+def test_english_does_not_scan_to_the_end_for_every_token(piece, n_tokens):
+    n = 200_000  # it would take an hour
+    (found,) = tokenizer_of("english")(piece * n)
+    assert len(found) == n * n_tokens
+
+
 def test_whitespace():
     assert tokens(" don't  stop.\u3000now ", "whitespace") == [["don't", "stop.", "now"]]
 

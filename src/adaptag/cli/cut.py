@@ -88,7 +88,7 @@ def cut(
     on_cluster = OnCluster(cluster, threads, skip_bad, block_size)
     model, tagger = _models(model, tagger)
     if probabilities + search + (tagger is not None) > 1:
-        raise ParameterError("choose one of --probabilities, --search and --tagger")
+        raise ParameterError("choose one of --probabilities, --search and parts of speech")
     if cluster is not None:
         if search or tagger is not None or traditional or encoding is not None:
             raise ParameterError(

@@ -138,7 +138,7 @@ def _predicted(
     from adaptag.loading import load_tokenizer
 
     model = Model.load(path)
-    tokenizer = load_tokenizer(data.tokenizer)
+    tokenizer = load_tokenizer(data.tokenizer, path)
     dataset = model.encode(data.path, format=data.format, tokenizer=tokenizer)
     result = model.evaluate(dataset, metric=None if metric == "auto" else metric, **how)
     return result, model.calibration(dataset, **how) if calibration else None

@@ -111,6 +111,8 @@ def _summary(model: AnyModel, chain: LinearChain[Any] | SegmentPredictor, path: 
     from rich.table import Table
     from rich.text import Text
 
+    from adaptag.storage.ready import model_file
+
     what, item = KINDS[model.kind]
     names = {"sentences": f"{item}s"}
     origin = {names.get(name, name): value for name, value in chain.provenance.items()}
@@ -120,7 +122,7 @@ def _summary(model: AnyModel, chain: LinearChain[Any] | SegmentPredictor, path: 
         origin["start"] = f"a model of {start.get('algorithm')}, {start.get('sentences')} sentences"
     own = _particulars(model)
     facts: dict[str, object] = {
-        "file": f"{path}, {file_size(path)}",
+        "file": f"{path}, {file_size(Path(model_file(path)))}",
         "kind": f"compact {what}" if model.is_compact else what,
         "labels": f"{len(chain.labels)}: {', '.join(chain.labels)}",
         **_sizes(chain, model),

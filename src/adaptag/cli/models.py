@@ -78,7 +78,8 @@ def _card(card: Mapping[str, Any]) -> list[Table]:
     for score in card["scores"]:
         value = f"{score['metric']} {score['value']:.2f}"
         scores.add_row(score["data"], score["domain"], value, score.get("remark", ""))
-    data = Table("data", "licence", "use", "source", box=None, padding=(0, 2, 0, 0))
+    data = Table("data", "licence", "use", box=None, padding=(0, 2, 0, 0))
+    data.add_column("source", overflow="fold")
     for source in card["data"]:
         data.add_row(source["name"], source["licence"], source["use"], source["source"])
     shown = {key: value for key, value in facts.items() if value != "–"}

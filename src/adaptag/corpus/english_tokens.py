@@ -76,8 +76,8 @@ def _pattern() -> re.Pattern[str]:
             (
                 r"(?:https?|ftp|file)://[^\s<>\"]*[^\s<>\".,;:!?')\]]",
                 r"www\.[^\s<>\"]*[^\s<>\".,;:!?')\]]",
-                r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+",
-                r"[\w-]+(?:\.[\w-]+)*\.(?:com|org|net|edu|gov|co\.uk|html?|doc|pdf|xls|jpg|txt)\b"
+                r"[\w.+-]{1,64}@[\w-]{1,64}(?:\.[\w-]{1,64}){1,8}",
+                r"[\w-]{1,64}(?:\.[\w-]{1,64}){0,4}\.(?:com|org|net|edu|gov|co\.uk|html?|doc|pdf|xls|jpg|txt)\b"
                 r"(?:/[^\s<>\"]*[^\s<>\".,;:!?')\]])?",
                 r"[:;=8xX]['\u2019]?-?[()\[\]DPpO|/\\3](?!\w)|<3|\^_\^|[(\[]-?[:;=](?!\w)",  # faces
                 r"\d{1,2}:\d\d(?::\d\d)?",  # times
@@ -97,7 +97,7 @@ def _pattern() -> re.Pattern[str]:
                 r"\w+",
                 r"(?P<same>[.!?,*=~#+>|<_-])(?P=same)+|[!?]+|\.\?",
                 rf"[{QUOTES}]{{2}}",
-                r"\S",
+                r"[^\s\0-\x1f\u200b-\u200f\u2060\ufeff]",
             )
         )
     )

@@ -75,9 +75,11 @@ class TextPart:
 
     def joined(self, words: Iterable[Iterable[str]], separator: str) -> bytes:
         """Words of each line, with separators between them, and the ends of the lines."""
-        out = [separator] if self.continues else []
+        out = []
         for line, words_of_line in zip(self.lines(), words, strict=True):
-            out += [separator.join(words_of_line), line[len(line.rstrip("\r\n")) :]]
+            before = separator if self.continues and not out else ""
+            text = separator.join(words_of_line)
+            out.append((before + text if text else "") + line[len(line.rstrip("\r\n")) :])
         return "".join(out).encode()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Cutter", "Word"]
 
 TEXTS = "a list of strings"
+ASCII = re.compile("[\0-\x7f\uff01-\uff5e]")  # in no part of a word: letters may be folded
 SUBWORDS = (2, 3)  # the lengths of words that are looked for in longer ones
 
 
@@ -91,7 +93,7 @@ class Cutter:
         for word in self.cut(text):
             for n in SUBWORDS[: max(0, len(word) - 2)]:
                 parts = (word[i : i + n] for i in range(len(word) - n + 1))
-                found += [part for part in parts if self.is_word(part)]
+                found += [part for part in parts if not ASCII.search(part) and self.is_word(part)]
             if not word.isspace():
                 found.append(word)
         return found

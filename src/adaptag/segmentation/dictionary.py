@@ -28,7 +28,6 @@ WEIGHT = 5.0
 WORDS = "a word, a list of words, or a dictionary of words and weights"
 FORCE = math.inf
 LARGEST = 1000.0
-MOST_PACKED = 200  # how many times smaller packed words are, at most
 WEIGHTS = f"-{LARGEST:g} to {LARGEST:g}, or force (in Python infinity)"
 
 
@@ -99,7 +98,8 @@ class UserDictionary:
             path: The file.
             weight: The weight of words for which the file has none.
             format: ``weights``: behind the word, its weight or ``force``; ``jieba``: its frequency,
-                which is not used, and its tag; ``auto``: that of jieba where any line has both.
+                in place of which the weight is 20, and its tag; ``auto``: that of jieba where any
+                line has both.
         """
         entries = read_dictionary(path, format)
         for entry in entries:
@@ -205,14 +205,11 @@ def _packed(lines: Iterable[str]) -> NDArray[np.uint8]:
 
 
 def _unpacked(packed: NDArray[Any]) -> list[str]:
-    """Read what ``_packed`` gave; raise where it is damaged, or far larger than words can be."""
-    unpacker = zlib.decompressobj()
+    """Read what ``_packed`` gave; raise where it is damaged."""
     try:
-        text = unpacker.decompress(packed.tobytes(), 1000 + MOST_PACKED * packed.size)
+        text = zlib.decompress(packed.tobytes())
     except zlib.error:
         raise ValueError("the words of the dictionary are damaged") from None
-    if not unpacker.eof:
-        raise ValueError("the words of the dictionary are damaged")
     return text.decode("utf-8", "surrogatepass").split("\n")
 
 

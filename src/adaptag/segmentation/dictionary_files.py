@@ -19,6 +19,7 @@ __all__ = ["FORMATS", "Entry", "read_dictionary"]
 
 AUTO, OWN, JIEBA = "auto", "weights", "jieba"
 FORMATS = (AUTO, OWN, JIEBA)
+JIEBA_WEIGHT = 20.0
 FREQUENCY, TAG = re.compile(r"\d+"), re.compile("[A-Za-z]+")
 
 
@@ -27,7 +28,8 @@ class Entry(NamedTuple):
 
     Attributes:
         word: The word.
-        weight: Its weight; None where the file has none.
+        weight: Its weight; None where the file has none. Words of jieba's dictionaries have one
+            that makes them words nearly everywhere, as jieba does.
         tag: Its part of speech, where it has one.
         where: The file and the line.
         cell: The weight, as the file writes it.
@@ -102,4 +104,4 @@ def _jieba(cells: Sequence[str], where: str) -> Entry:
             f"{where}: {' '.join(cells[1:])!r} behind the word; allowed: its frequency, a whole "
             "number, and its tag, of letters"
         )
-    return Entry(word, None, tag, where)
+    return Entry(word, JIEBA_WEIGHT, tag, where)

@@ -13,7 +13,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adaptag.corpus.data import as_list
-from adaptag.errors import ParameterError
+from adaptag.corpus.text import TextPart
+from adaptag.errors import CorpusError, ParameterError
 from adaptag.segmentation.cutter import TEXTS, Cutter
 from adaptag.segmentation.dictionary import UserDictionary
 
@@ -114,15 +115,14 @@ class TraditionalCutter(Cutter):
 
     def spaced(self, text: bytes, separator: str = " ", *, continues: bool = False) -> bytes | None:
         """Cut UTF-8 text; the arguments are those of ``Cutter.spaced``."""
+        part = TextPart("", text, 1, continues)
         try:
-            lines = text.decode().split("\n")
-        except UnicodeDecodeError:
+            cut = self.cut_all(part.lines(), 1)
+        except CorpusError:
             return None
-        out = []
-        for line, words in zip(lines, self.cut_all(lines, 1), strict=True):
-            end = "\r" * line.endswith("\r")
-            out.append(separator.join(word for word in words if not word.isspace()) + end)
-        return (separator * continues + "\n".join(out)).encode()
+        return part.joined(
+            [[word for word in words if not word.isspace()] for words in cut], separator
+        )
 
     def marks(
         self, texts: Sequence[str], threads: int | None = None, extra: core.Lexicon | None = None
