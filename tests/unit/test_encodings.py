@@ -199,6 +199,13 @@ def test_every_command_for_columns_reads_an_encoding(files):
     assert "Straße" in ok(files, "tag", "--text", "text", "-m", "words", *latin).out
 
 
+def test_texts_to_label_are_read_in_an_encoding(files):
+    pytest.importorskip("starlette")
+    Path("text").write_text("Straße für\n", encoding="latin-1")
+    options = "--import", "text", "--encoding", "latin-1", "--export", "out.jsonl"
+    assert "text: 1 sentence added" in files("annotate", "p", *options).err
+
+
 def test_segmenters_and_classifiers_read_an_encoding(files):
     gbk = "--encoding", "gbk"
     ok(files, "segment", "train", "words.txt", "--dev", "words.txt", "-m", "s", *gbk)
