@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import adaptag
+from adaptag.annotation.store import Store
 from adaptag.corpus.columns import ColumnCorpus, column_parts
 from adaptag.corpus.segmented import SegmentedCorpus
 from adaptag.corpus.text import read_lines
@@ -200,10 +201,13 @@ def test_every_command_for_columns_reads_an_encoding(files):
 
 
 def test_texts_to_label_are_read_in_an_encoding(files):
-    pytest.importorskip("starlette")
     Path("text").write_text("Straße für\n", encoding="latin-1")
+    with Store("p", create=True):
+        pass
     options = "--import", "text", "--encoding", "latin-1", "--export", "out.jsonl"
     assert "text: 1 sentence added" in files("annotate", "p", *options).err
+    with Store("p") as store:
+        assert [one.text for one in store.sentences()] == ["Straße für"]
 
 
 def test_segmenters_and_classifiers_read_an_encoding(files):
