@@ -142,6 +142,11 @@ def test_files_that_are_open_for_text(tmp_path):
         adaptag.read(file)
 
 
+def test_an_open_file_has_its_own_encoding():
+    with pytest.raises(ParameterError, match="encoding is for paths; open the file with its"):
+        adaptag.read(io.BytesIO(TEXT.encode("latin-1")), encoding="latin-1")
+
+
 def test_texts_with_spans_in_an_encoding(tmp_path):
     lines = tmp_path / "x.jsonl"
     lines.write_text('{"text": "Bär isst", "spans": [[0, 3, "X"]]}\n', encoding="utf-16")
