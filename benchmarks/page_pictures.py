@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
     from page import Figures
 
-WIDTH = 860
+WIDTH = 620  # narrow, so that type is not too small on a telephone
+MARGIN = 22.0
 FONT = "ui-monospace, SFMono-Regular, Menlo, Consolas, 'DejaVu Sans Mono', monospace"
 CHARACTER = 0.6  # the width of a character, of its size
 TEXT, SMALL = 15, 11  # sizes of type
@@ -107,18 +108,20 @@ def svg(height: int, title: str, parts: list[str], theme: Theme) -> str:
 def tagged(shade: str, theme: Theme) -> str:
     """Lines of recipes with coloured spans."""
     colours = assign_colours(label for line in TAGGED for _, label in line if label)
-    parts, y = [], 22.0
+    parts, y = [], MARGIN
     for line in TAGGED:
-        x = 22.0
+        x = MARGIN
         for content, label in line:
             width = len(content) * TEXT * CHARACTER
+            marked = width + 24 + len(label) * SMALL * CHARACTER
+            if x + (marked if label else width) > WIDTH - MARGIN:
+                x, y = 3 * MARGIN, y + 36
             if not label:
                 x -= 5 if content in ",)" else 0
                 parts.append(text(x, y + 19, content, TEXT, theme.text))
                 x += width + 8
                 continue
             colour = getattr(PALETTE[colours[label]], shade)
-            marked = width + 24 + len(label) * SMALL * CHARACTER
             parts += [
                 f'<rect x="{x:.1f}" y="{y:.1f}" width="{marked:.1f}" height="28" rx="5" '
                 f'fill="{colour.fill}"/>',
@@ -126,8 +129,8 @@ def tagged(shade: str, theme: Theme) -> str:
                 text(x + 16 + width, y + 18.5, label, SMALL, colour.ink, "bold"),
             ]
             x += marked + 8
-        y += 42
-    return svg(round(y + 8), "Recipe lines with their quantities, units and names", parts, theme)
+        y += 46
+    return svg(round(y + 4), "Recipe lines with their quantities, units and names", parts, theme)
 
 
 def bars(figures: Figures) -> list[Bar]:
@@ -156,16 +159,16 @@ def bars(figures: Figures) -> list[Bar]:
 def race(figures: Figures, shade: str, theme: Theme) -> str:
     """Seconds of training to F 93.6, as bars."""
     found = bars(figures)
-    left, right = 190.0, 90.0
+    left, right = 180.0, 80.0
     scale = (WIDTH - left - right) / max(bar.seconds for bar in found)
-    title = "Training to F 93.6 on CoNLL-2000 chunking, seconds"
-    parts, y = [text(22, 36, title, TEXT, theme.text, "bold")], 56.0
+    title = "Seconds of training to F 93.6, CoNLL-2000 chunking"
+    parts, y = [text(MARGIN, 36, title, TEXT, theme.text, "bold")], 56.0
     for bar in found:
         width = max(2.0, bar.seconds * scale)
         weight = "bold" if bar.ours else "normal"
         fill = (OURS if bar.ours else THEIRS)[shade]
         parts += [
-            text(22, y + 16, bar.name, TEXT, theme.text, weight),
+            text(MARGIN, y + 16, bar.name, TEXT, theme.text, weight),
             f'<rect x="{left:.1f}" y="{y:.1f}" width="{width:.1f}" height="22" rx="3" '
             f'fill="{fill}"/>',
             text(left + width + 8, y + 16, f"{bar.seconds:.2f}", TEXT, theme.text, weight),

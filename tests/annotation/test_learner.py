@@ -196,7 +196,7 @@ def test_answers_that_do_not_fit_are_refused():
         learner.train([Answer(0, ("B-LOC", "O"))])
     with pytest.raises(ParameterError, match=r"unknown label 'No'"):
         learner.train([Answer(1, ("No",))])
-    with pytest.raises(ParameterError, match=r"sentence 0: 1 labels for 2 tokens"):
+    with pytest.raises(ParameterError, match=r"sentence 0: 1 label for 2 tokens"):
         learner.train([Answer(0, ("O",)), Answer(1, ("Yes",))])
     with pytest.raises(ParameterError, match=r"sentence 2; the pool has 2, from 0"):
         learner.train([Answer(2, ("O", "Yes"))])

@@ -211,7 +211,7 @@ def test_texts_under_constraints(client, tagger):
         (3, 400, "constraints is the int 3; allowed: a JSON object"),
         ({"at_most": []}, 400, "unknown constraint 'at_most'"),
         ({"at_most_once": ["PRE"]}, 400, "unknown label or type 'PRE'; did you mean 'PER'"),
-        ({"fixed": {"5": "O"}}, 400, "token 5; sentence 1 has 1 tokens"),
+        ({"fixed": {"5": "O"}}, 400, "token 5; sentence 1 has 1 token"),
         ({"at_least_once": ["PER", "LOC"]}, 400, "no label sequence satisfies the constraints"),
         ({"forbidden_pairs": [["O", "O"]] * 201}, 413, "201 constraints; allowed: 200"),
     ],

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import adaptag
+from adaptag.annotation.store import Store
 from adaptag.corpus.columns import ColumnCorpus, column_parts
 from adaptag.corpus.segmented import SegmentedCorpus
 from adaptag.corpus.text import read_lines
@@ -141,6 +142,11 @@ def test_files_that_are_open_for_text(tmp_path):
         adaptag.read(file)
 
 
+def test_an_open_file_has_its_own_encoding():
+    with pytest.raises(ParameterError, match="encoding is for paths; open the file with its"):
+        adaptag.read(io.BytesIO(TEXT.encode("latin-1")), encoding="latin-1")
+
+
 def test_texts_with_spans_in_an_encoding(tmp_path):
     lines = tmp_path / "x.jsonl"
     lines.write_text('{"text": "Bär isst", "spans": [[0, 3, "X"]]}\n', encoding="utf-16")
@@ -197,6 +203,16 @@ def test_every_command_for_columns_reads_an_encoding(files):
     Path("text").write_text("Straße für\n", encoding="latin-1")
     ok(files, "train", "utf8.txt", "-m", "words", "--columns", "0", "--passes", "2")
     assert "Straße" in ok(files, "tag", "--text", "text", "-m", "words", *latin).out
+
+
+def test_texts_to_label_are_read_in_an_encoding(files):
+    Path("text").write_text("Straße für\n", encoding="latin-1")
+    with Store("p", create=True):
+        pass
+    options = "--import", "text", "--encoding", "latin-1", "--export", "out.jsonl"
+    assert "text: 1 sentence added" in files("annotate", "p", *options).err
+    with Store("p") as store:
+        assert [one.text for one in store.sentences()] == ["Straße für"]
 
 
 def test_segmenters_and_classifiers_read_an_encoding(files):

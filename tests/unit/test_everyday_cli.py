@@ -19,6 +19,7 @@ TRAIN = "The DT x B-NP\ncat NN y I-NP\nsat VB z O\n\nA DT x B-NP\ndog NN y I-NP\
 def cli(program):
     Path("train.txt").write_text(TRAIN)
     Path("words.txt").write_text("小明 在 图书馆 看 书\n", encoding="utf-8")
+    Path("attributes.txt").write_text("X\tword=a\tcapital\nY\tword=b\n")
     Path("documents.txt").write_text("good\ta fine film\nbad\ta dull film\n")
     return program
 
@@ -122,6 +123,7 @@ def test_the_example_of_inspect_is_input_of_the_model(cli):
     for arguments in (
         "train train.txt -m m --columns 0,2",
         "train train.txt -m m",
+        "train attributes.txt --format attributes -m m",
         "segment train words.txt -m m",
         "classify train documents.txt -m m",
     ):
@@ -134,7 +136,7 @@ def test_the_example_of_inspect_is_input_of_the_model(cli):
         for k in commands:
             first = next(n for n in range(k, len(shown)) if shown[n].endswith("such as")) + 1
             indented = itertools.takewhile(lambda line: line.startswith("    "), shown[first:])
-            lines = [line.strip() for line in indented]
+            lines = [line.strip().replace("<TAB>", "\t") for line in indented]
             assert lines
             Path("FILE").write_text("\n".join(lines) + "\n", encoding="utf-8")
             done = cli(*shown[k].split()[1:])

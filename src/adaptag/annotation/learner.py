@@ -20,7 +20,7 @@ from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.label_plan import BEST
 from adaptag.decoding.scorer import TagScorer
 from adaptag.decoding.tagging_job import tagging_job
-from adaptag.errors import ParameterError, unknown
+from adaptag.errors import ParameterError, counted, unknown
 from adaptag.features.settings import FeatureSettings
 from adaptag.parallel import threads_for
 from adaptag.training.initial_rate import find_rate
@@ -184,7 +184,8 @@ class Learner:
         for number, labels in given.items():
             if len(labels) != lengths[number]:
                 raise ParameterError(
-                    f"sentence {number}: {len(labels)} labels for {lengths[number]} tokens"
+                    f"sentence {number}: {counted(len(labels), 'label')} for "
+                    f"{counted(lengths[number], 'token')}"
                 )
         corpus = self.pool.corpus.select(numbers).with_labels(given.values())
         return numbers, Dataset.build(corpus, self._features)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from adaptag.cli.arguments import argument, option
+from adaptag.cli.options import EncodingOption
 from adaptag.cli.output import say
 from adaptag.errors import counted
 
@@ -29,6 +30,7 @@ def annotate(
     import_format: Annotated[
         str, option(help="The format of these files: auto, text, columns or jsonl.")
     ] = "auto",
+    encoding: EncodingOption = None,
     tokenizer: Annotated[
         str | None,
         option(
@@ -84,7 +86,7 @@ def annotate(
         if tokenizer is not None:
             store.set_tokenizer(tokenizer)
         for path in imports or []:
-            _import(store, path, import_format)
+            _import(store, path, import_format, encoding)
         if labels:
             store.add_labels(name.strip() for name in labels.split(",") if name.strip())
         if export is not None:
@@ -97,11 +99,19 @@ def annotate(
         raise SystemExit(code)
 
 
-def _import(store: Store, path: Path, format: str) -> None:  # noqa: A002
+def _import(
+    store: Store,
+    path: Path,
+    format: str,  # noqa: A002
+    encoding: str | None,
+) -> None:
     from adaptag.annotation.importing import read_texts
+    from adaptag.storage.encodings import with_encoding
     from adaptag.storage.files import read_bytes
 
-    found = read_texts(read_bytes(path), str(path), format, store.tokenizer)
+    found = read_texts(
+        read_bytes(with_encoding(path, encoding)), str(path), format, store.tokenizer
+    )
     n = store.add_texts(found.texts, path.name, labels=found.labels, kind=found.kind)
     labelled = f", {found.n_labelled:,} of them labelled" if found.n_labelled else ""
     say(f"{path}: {counted(n, 'sentence')} added{labelled}")

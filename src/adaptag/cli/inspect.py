@@ -197,7 +197,7 @@ def _tokenizer(model: Any) -> str:
 def _scheme(model: Any) -> Any:
     """The scheme of the labels, and the one that was trained with."""
     if model.training_scheme is None:
-        return model.label_scheme
+        return model.label_scheme or "none: no chunks"
     states = f"{len(model.states)} labels: {', '.join(model.states)}"
     return f"{model.label_scheme}, trained with {model.training_scheme}, {states}"
 

@@ -57,7 +57,7 @@ def _ways(model: Any, path: Path) -> list[tuple[str, str, list[str]]]:
     template, n_columns = model.index.template, model.index.n_columns
     if template.attributes:
         reads = f"a token per line, ?, a tab, then its attributes between tabs, {SENTENCES}"
-        return [(command.format(""), reads, ["?\tword=The\tcapital", "?\tword=film"])]
+        return [(command.format(""), reads, ["?<TAB>word=The<TAB>capital", "?<TAB>word=film"])]
     columns = [f"column{number}" for number in range(1, min(n_columns, MOST_COLUMNS))]
     columns += ["…"] * (n_columns > MOST_COLUMNS)
     between = f"{n_columns} columns between spaces or tabs" if columns else "one column"

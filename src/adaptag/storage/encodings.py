@@ -61,6 +61,8 @@ class TextFile(os.PathLike[str]):
 
 def with_encoding(data: Any, encoding: str | None) -> Any:
     """The data, where it is a path as one of a file in this encoding; None leaves all as it is."""
+    if encoding is not None and callable(getattr(data, "read", None)):
+        raise ParameterError("encoding is for paths; open the file with its encoding instead")
     if encoding is None or isinstance(data, TextFile) or not isinstance(data, (str, os.PathLike)):
         return data
     return TextFile(data, encoding)
