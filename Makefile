@@ -91,7 +91,7 @@ sanitize: .venv-asan/.built .venv-tsan/.built
 	mkdir -p build/$*/package && rm -rf build/$*/package/adaptag
 	cp -as $(CURDIR)/src/adaptag build/$*/package/
 	cp build/$*/*.so build/$*/package/adaptag/_native/
-	printf '%s\n' $(CURDIR)/build/$*/package $$($(BIN)/python -c \
+	printf '%s\n' $(CURDIR)/build/$*/package $(CURDIR)/models $$($(BIN)/python -c \
 	    'import sysconfig; print(sysconfig.get_path("platlib"))') > $$(.venv-$*/bin/python -c \
 	    'import sysconfig; print(sysconfig.get_path("platlib"))')/adaptag.pth
 	touch $@
