@@ -158,7 +158,8 @@ clean:
 
 .venv/.made:
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --upgrade "pip>=25.1" "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
+	$(BIN)/pip install --quiet --upgrade "pip>=25.1" "scikit-build-core>=0.11" "nanobind>=2.4" \
+	    "hatch-fancy-pypi-readme>=24" cmake ninja
 	touch $@
 
 .venv/.built: .venv/.made $(SOURCES)
@@ -192,7 +193,8 @@ clean:
 # Another environment, since the projects need their own versions of what they use.
 .venv-compat/.installed: compat/requirements.txt $(SOURCES)
 	$(PYTHON) -m venv .venv-compat
-	.venv-compat/bin/pip install --quiet --upgrade "pip>=25.1" "scikit-build-core>=0.11" "nanobind>=2.4" cmake ninja
+	.venv-compat/bin/pip install --quiet --upgrade "pip>=25.1" "scikit-build-core>=0.11" "nanobind>=2.4" \
+	    "hatch-fancy-pypi-readme>=24" cmake ninja
 	.venv-compat/bin/pip install --quiet --no-build-isolation -C build-dir=build/compat --editable ".[sklearn]"
 	.venv-compat/bin/pip install --quiet --requirement compat/requirements.txt
 	touch $@
