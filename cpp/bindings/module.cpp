@@ -4,6 +4,7 @@
 
 NB_MODULE(ADAPTAG_MODULE, m) {
   m.doc() = "The native core; see ARCHITECTURE.md.";
+  nb::set_leak_warnings(false);  // what an interrupted program still holds at its end is no leak
   nb::exception<adaptag::InputError>(m, "InputError", PyExc_ValueError);
   nb::exception<adaptag::NoPathError>(m, "NoPathError", PyExc_ValueError);
   bind_corpus(m);
