@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 
 ENGLISH = "The quick brown fox jumps over the lazy dog."
-CHINESE = "我们在图书馆看书。"
+CHINESE = "我们喜欢在公园里喝茶。"
 IMPORT = "import time; t = time.perf_counter(); import adaptag; print(time.perf_counter() - t)"
 
 
