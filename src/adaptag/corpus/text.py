@@ -75,7 +75,7 @@ class TextPart:
 
     def joined(self, words: Iterable[Iterable[str]], separator: str) -> bytes:
         """Words of each line, with separators between them, and the ends of the lines."""
-        out = []
+        out: list[str] = []
         for line, words_of_line in zip(self.lines(), words, strict=True):
             before = separator if self.continues and not out else ""
             text = separator.join(words_of_line)
