@@ -101,7 +101,7 @@ def chinese_words(data, repeats):
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser()
-    parser.add_argument("--repeats", type=int, default=7)
+    parser.add_argument("--repeats", type=int, default=40)
     repeats = parser.parse_args().repeats
     english_pos(data_folder(), repeats)
     chinese_words(data_folder(), repeats)

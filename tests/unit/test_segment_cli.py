@@ -289,7 +289,7 @@ def test_bad_input_ends_with_a_message(cli, saved, arguments, message):
         "train train.txt -m m --word-cutoff -1",
         "train train.txt -m m --edge-share 1.5",
         "train train.txt -m m --edge-cutoff 0",
-        "cut text",
+        "cut",
         "cut text -m MODEL --threads 0",
         "new-words text -m MODEL --threshold 2",
         "new-words text -m MODEL --rounds 0",

@@ -16,7 +16,7 @@ QUOTES = APOSTROPHES + "\u2018`\u00b4"
 ABBREVIATIONS = (
     "Adm Apr Assn Aug Ave Blvd Bros Capt Cmdr Co Col Corp Cpl Dec Dept Dr Esq Feb Fig Fri Ft Gen "
     "Gov Hon Inc Jan Jr Jul Jun Lt Ltd Maj Messrs Mon Mr Mrs Ms Mt Nov Oct Ph Pres Prof Rd Rep "
-    "Rev Sen Sep Sept Sgt Sr St Ste Supt Thu Tue Univ Ved Wed approx dept est etc ext vs"
+    "Rev Sen Sep Sept Sgt Sr St Ste Supt Thu Tue Univ Wed approx dept est etc ext vs"
 )
 PREFIXES = (  # that a hyphen does not cut off
     "anti co counter cross de e ex extra hyper inter intra macro mega meta micro mid mini mis "
