@@ -81,6 +81,7 @@ def test_blocks_of_any_size_give_the_output_of_the_command_line(
 
 
 @QUICK
+@example(size=1, text=["a", "\r"])  # the carriage return is alone in its block
 @given(
     size=st.integers(1, 80),
     text=st.lists(st.sampled_from(["a", "b c", "é", "", " ", "\r", "-x-"]), max_size=30),

@@ -187,7 +187,8 @@ def column_parts(
     ``follow`` the end of the file is not the end: it waits for more to be written. Where an open
     file is at a sentence in its middle, ``start`` says what came before.
     """
-    reader, pending, line_ends = _Reader(shown(path), format, start), bytearray(), LineEnds()
+    reader, pending = _Reader(shown(path), format, start), bytearray()
+    line_ends = LineEnds(begins=start is None or start.line == 1)
     with open_bytes(path) as file:
         regular = is_regular(file) and not follow
         read = file.read if regular else getattr(file, "read1", file.read)

@@ -29,10 +29,15 @@ def unix_line_ends(data: bytes) -> bytes:
 
 
 class LineEnds:
-    """Does what ``unix_line_ends`` does for a text that comes in blocks: the first one decides."""
+    """Does what ``unix_line_ends`` does for a text that comes in blocks: the first one decides.
 
-    def __init__(self) -> None:
-        self._replaces: bool | None = None  # None: not known yet
+    Args:
+        begins: Whether the first block is that of the file. What stands in its middle comes after a
+            line feed.
+    """
+
+    def __init__(self, *, begins: bool = True) -> None:
+        self._replaces: bool | None = None if begins else False  # None: not known yet
         self._held = b""  # a \r that the next block may complete
 
     def __call__(self, block: bytes) -> bytes:
@@ -92,7 +97,8 @@ def text_parts(path: Source, size: int = BLOCK, *, line: int = 1) -> Iterator[Te
     returns are line ends where there are no others. ``line`` is the number of the first line, of an
     open file that is read from its middle.
     """
-    pending, continues, begins, line_ends = b"", False, line == 1, LineEnds()
+    pending, continues, begins = b"", False, line == 1
+    line_ends = LineEnds(begins=begins)
     with open_bytes(path) as file:
         regular = is_regular(file)
         read = file.read if regular else getattr(file, "read1", file.read)
