@@ -254,7 +254,7 @@ def test_tuning_and_comparing_read_an_encoding(files):
         ("train latin.txt -m m --encoding latin-1 --stream --follow", "--encoding cannot be comb"),
         ("train latin.txt -m m --encoding latin-1 --workers 2", "--encoding cannot be combined "),
         ("tag latin.txt -m m --encoding latin-1 --cluster local -o o", "--text, --json-lines, "),
-        ("segment cut raw.txt -m m --encoding gbk --cluster local -o o", "--encoding cannot be "),
+        ("segment cut raw.txt -m m --encoding gbk --cluster local -o o", "--search, --tagger, "),
     ],
 )  # fmt: skip
 def test_wrong_encodings_are_located(files, arguments, message):
