@@ -557,21 +557,23 @@ class Lattice {
     }
   }
 
+  // Scores so large that doubles round them by more than 1 give no probability above 1.
   double expectations_in_log_space() {
     const int w = width();
     const double log_z = log_forward_backward();
+    const auto probability = [](double log_p) { return float(std::exp(std::min(log_p, 0.0))); };
     node_p.assign(node.size(), 0.0f);
     edge_p.assign(edge.size(), 0.0f);
     for (int t = 0; t < length; ++t)
       for (int y = 0; y < Y; ++y)
-        node_p[size_t(t) * w + y] = float(std::exp(log_alpha(t, y) + log_beta(t, y) - log_z));
+        node_p[size_t(t) * w + y] = probability(log_alpha(t, y) + log_beta(t, y) - log_z);
     for (int m = 0; m < n_matrices(); ++m)
       for (int t = runs[m]; t < runs[m + 1]; ++t)
         for (int i = 0; i < Y; ++i)
           for (int j = 0; j < Y; ++j)
             edge_expectation(m)[i * w + j] +=
-                float(std::exp(log_alpha(t - 1, i) + log_score(edge_matrix(m)[i * w + j]) +
-                               log_score(node[size_t(t) * w + j]) + log_beta(t, j) - log_z));
+                probability(log_alpha(t - 1, i) + log_score(edge_matrix(m)[i * w + j]) +
+                            log_score(node[size_t(t) * w + j]) + log_beta(t, j) - log_z);
     return log_z;
   }
 

@@ -67,7 +67,7 @@ class WordProbabilities {
   // P(role at k | role before)
   double conditional(int k, int from, int to) const {
     const double p = lattice_.probability(k - 1, from);
-    return p > 0 ? lattice_.transition(k, from, to) / p : 0;
+    return p > 0 ? std::min(lattice_.transition(k, from, to) / p, 1.0) : 0;
   }
 
   // Scores of transitions are those of edges; where the window begins within the sentence, any role
