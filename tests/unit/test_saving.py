@@ -26,7 +26,7 @@ from adaptag.errors import (
 from adaptag.experiments.comparison import compare
 from adaptag.experiments.tuning import tune
 from adaptag.storage import files
-from adaptag.training import orders
+from adaptag.training import orders, saving
 from adaptag.training.algorithms import algorithms
 from adaptag.training.checkpoint import Checkpoint
 from adaptag.training.saving import CheckpointFile, Every
@@ -99,8 +99,10 @@ def test_a_killed_training_ends_with_the_same_bits(name, tmp_path):
     assert killed(train, tmp_path / "c", 4.5 * len(TRAIN), **given).to_bytes() == expected
 
 
+@pytest.mark.parametrize("large", [saving.LARGE, 0], ids=["", "prepared"])
 @pytest.mark.parametrize("given", FORMS, ids=str)
-def test_in_all_forms(given, tmp_path):
+def test_in_all_forms(given, large, tmp_path, monkeypatch):
+    monkeypatch.setattr(saving, "LARGE", large)
     expected = train(**given).to_bytes()
     assert killed(train, tmp_path / "c", 3.5 * len(TRAIN), **given).to_bytes() == expected
 

@@ -176,6 +176,8 @@ class Run:
         trainer = self._new_trainer()
         self.result.make_checkpoint = lambda: self._checkpoint(trainer)
         ended = self._ended()
+        if self.job.checkpoint is not None and isinstance(trainer, OrderedTraining) and not ended:
+            self.job.checkpoint.prepare(trainer.arrays())
         try:
             for number in range(len(self.result.history) + 1, self.passes + 1):
                 if ended:

@@ -18,7 +18,7 @@ from adaptag.training.checkpoint import Checkpoint, continued
 from adaptag.training.result import INTERRUPT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Mapping
 
     from numpy.typing import NDArray
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CheckpointFile", "Every", "Saving"]
 
+LARGE = 64 << 20  # bytes of a state whose copies are prepared
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 ALLOWED = "a number of passes, such as 1, or a time, such as 30s, 5m or 2h"
 
@@ -84,6 +85,7 @@ class CheckpointFile:
         self.path, self.every = Path(path), every or Every()
         self.keep_best, self.keep_last = keep_best, keep_last
         self._thread: threading.Thread | None = None
+        self._preparing: threading.Thread | None = None
         self._error: AdaptagError | None = None
         self._copies: dict[str, NDArray[Any]] = {}
         self._passes, self._time = 0, time.monotonic()
@@ -91,6 +93,20 @@ class CheckpointFile:
     def begin(self, passes: int) -> None:
         """Training begins, after this many passes."""
         self._passes, self._time = passes, time.monotonic()
+
+    def prepare(self, arrays: Mapping[str, NDArray[Any]]) -> None:
+        """Get the memory for copies of a large state while the first pass is running.
+
+        The first use of memory takes longer than the copy itself. Where little time may pass before
+        the end, it is not done.
+        """
+        if self.every.passes is None or sum(a.nbytes for a in arrays.values()) < LARGE:
+            return
+        self._copies = {name: np.empty_like(a, order="C") for name, a in arrays.items()}
+        self._preparing = threading.Thread(
+            target=_use, args=(list(self._copies.values()),), name="checkpoint"
+        )
+        self._preparing.start()
 
     def offer(self, make: Callable[[], Checkpoint], passes: int) -> None:
         """Save the state after this many passes, if it is time to and the last one is written."""
@@ -101,6 +117,9 @@ class CheckpointFile:
         if not due or (self._thread is not None and self._thread.is_alive()):
             return
         self._wait()
+        if self._preparing is not None:
+            self._preparing.join()
+            self._preparing = None
         self.begin(passes)
         checkpoint = self._selected(make())
         copy = replace(
@@ -123,6 +142,7 @@ class CheckpointFile:
     def close(self) -> None:
         """Wait until what was begun is written."""
         self._wait()
+        self._preparing = None
         self._copies.clear()
 
     def _selected(self, checkpoint: Checkpoint) -> Checkpoint:
@@ -151,6 +171,12 @@ class CheckpointFile:
         if self._error is not None:
             error, self._error = self._error, None
             warnings.warn(f"no checkpoint was saved: {error}", FileWarning, stacklevel=2)
+
+
+def _use(arrays: list[NDArray[Any]]) -> None:
+    """Write to all of some memory, so that the system hands it out."""
+    for array in arrays:
+        np.copyto(array, np.zeros((), array.dtype))
 
 
 @dataclass(frozen=True)
