@@ -228,7 +228,7 @@ def parse(
     parser = {"svmlight": _svmlight, "counts": _counts, "text": _text}[document_format.format]
     numbers, attribute_lines = [], []
     for number, line in enumerate(lines, first):
-        stripped = line.rstrip("\r\n")
+        stripped = line.rstrip("\r\n").replace("\r", " ")  # within a line it is white space
         if not stripped.strip():
             continue
         try:
