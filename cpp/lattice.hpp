@@ -267,7 +267,7 @@ class Lattice {
     }
     log_z_ = -infinity;
     for (int y = 0; y < Y; ++y) log_z_ = log_add(log_z_, log_alpha(length - 1, y));
-    if (log_z_ == -infinity) throw NoPathError();
+    if (!std::isfinite(log_z_)) throw NoPathError();  // also where scores are too large to add up
     return log_z_;
   }
 

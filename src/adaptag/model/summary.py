@@ -49,8 +49,7 @@ def model_facts(
 
 def trained_briefly(origin: Mapping[str, Any]) -> str:
     """The algorithm and the last score for a line; empty where they are not recorded."""
-    best = _best_pass(origin)
-    dev = f"dev {best['dev_metric']} {best['dev_score']:.2f}" if best.get("dev_score") else ""
+    dev = _dev_score(_best_pass(origin))
     return "".join(f", {text}" for text in (origin.get("algorithm"), dev) if text)
 
 
@@ -74,12 +73,16 @@ def _training(origin: Mapping[str, Any], item: str) -> str:
 
 def _scores(origin: Mapping[str, Any]) -> str:
     best = _best_pass(origin)
-    parts = []
-    if best.get("dev_score") is not None:
-        parts.append(f"dev {best['dev_metric']} {best['dev_score']:.2f}")
+    parts = [_dev_score(best)]
     if best.get("accuracy") is not None:
         parts.append(f"training accuracy {best['accuracy']:.2f}")
-    return ", ".join(parts)
+    return ", ".join(filter(None, parts))
+
+
+def _dev_score(best: Mapping[str, Any]) -> str:
+    """The score of a pass on development data; empty where there is none."""
+    score = best.get("dev_score")
+    return "" if score is None else f"dev {best.get('dev_metric') or 'score'} {score:.2f}"
 
 
 def _best_pass(origin: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -279,7 +279,7 @@ void dataset(Input in) {
     std::vector<int64_t> out;
     if (in.below(16)) out.push_back(0);
     for (uint32_t n = in.below(5); n > 0; --n)
-      out.push_back(in.below(16) ? (out.empty() ? 0 : out.back()) + in.below(4)
+      out.push_back(in.below(16) ? int64_t((out.empty() ? 0 : uint64_t(out.back())) + in.below(4))
                                  : in.number<int64_t>());
     if (in.below(16)) out.push_back(int64_t(end));
     return out;
