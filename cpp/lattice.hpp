@@ -557,16 +557,20 @@ class Lattice {
     }
   }
 
-  // Scores so large that doubles round them by more than 1 give no probability above 1.
+  // Scores so large that doubles round them by more than 1 give no probability above 1, and no sum
+  // above 1 of those at a token.
   double expectations_in_log_space() {
     const int w = width();
     const double log_z = log_forward_backward();
     const auto probability = [](double log_p) { return float(std::exp(std::min(log_p, 0.0))); };
     node_p.assign(node.size(), 0.0f);
     edge_p.assign(edge.size(), 0.0f);
-    for (int t = 0; t < length; ++t)
-      for (int y = 0; y < Y; ++y)
-        node_p[size_t(t) * w + y] = probability(log_alpha(t, y) + log_beta(t, y) - log_z);
+    for (int t = 0; t < length; ++t) {
+      float* const p = node_p.data() + size_t(t) * w;
+      for (int y = 0; y < Y; ++y) p[y] = probability(log_alpha(t, y) + log_beta(t, y) - log_z);
+      const float sum = rows_.sum(p);
+      if (sum > 1.001f) rows_.scale(p, 1.0f / sum);
+    }
     for (int m = 0; m < n_matrices(); ++m)
       for (int t = runs[m]; t < runs[m + 1]; ++t)
         for (int i = 0; i < Y; ++i)

@@ -187,6 +187,8 @@ class SentenceDecoder(ChainDecoder):
                     f"a token has {counted(n, 'column')}; the model was trained with "
                     f"{self.index.n_columns}"
                 )
+        elif getattr(sentence, "ndim", 1) == 0:
+            raise CorpusError(f"a sentence is {described(sentence)}; allowed: a list of tokens")
 
     @cached_property
     def _token_columns(self) -> Container[int]:
