@@ -55,7 +55,6 @@ def tried(wheels: list[Path], folder: Path) -> None:
     print(f"{seconds:6.2f} s  adaptag demo")
     imports = [float(timed(programs / "python", "-c", IMPORT)[1]) for _ in range(10)]
     print(f"{1000 * statistics.median(imports):6.0f} ms import adaptag, median of 10")
-    timed(programs / "python", "-c", "import adaptag; adaptag.train; adaptag.Segmenter")
 
 
 def main() -> None:

@@ -32,6 +32,7 @@ __all__ = [
     "as_list",
     "corpus_of",
     "format_of",
+    "is_iterable",
     "is_text",
 ]
 
@@ -136,13 +137,13 @@ def format_of(source: Source) -> str | None:
 def as_list(data: Any, name: str, allowed: str = "a list") -> list[Any]:
     """Return a collection as a list, or raise if it is not one; ``name`` says what it is."""
     refused = isinstance(data, (str, bytes, Mapping)) or hasattr(data, "tocsr")
-    if refused or not _is_iterable(data):
+    if refused or not is_iterable(data):
         kind = "a sparse matrix" if hasattr(data, "tocsr") else described(data)
         raise CorpusError(f"{name} is {kind}; allowed: {allowed}")
     return data if isinstance(data, list) else list(data)
 
 
-def _is_iterable(data: Any) -> bool:
+def is_iterable(data: Any) -> bool:
     """Whether data can be iterated over: arrays without dimensions only say so."""
     return isinstance(data, Iterable) and getattr(data, "ndim", 1) != 0
 
@@ -200,7 +201,7 @@ def _sentences(
     """Make a corpus of sentences of tokens, or of features."""
     first: Any = None
     for number, sentence in enumerate(sentences, 1):
-        if isinstance(sentence, (str, bytes, Mapping)) or not _is_iterable(sentence):
+        if isinstance(sentence, (str, bytes, Mapping)) or not is_iterable(sentence):
             raise CorpusError(
                 f"sentence {number} is {described(sentence)}; allowed: a list of tokens, such as "
                 "['the', 'cat'], or of feature dictionaries"

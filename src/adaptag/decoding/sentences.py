@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag._native import core
-from adaptag.corpus.data import as_list, corpus_of
+from adaptag.corpus.data import as_list, corpus_of, is_iterable
 from adaptag.decoding.decoder import ChainDecoder, Segment, raises_corpus_errors
 from adaptag.decoding.options import DecodingOptions
 from adaptag.errors import CorpusError, ParameterError, counted, described, unknown
@@ -187,7 +187,7 @@ class SentenceDecoder(ChainDecoder):
                     f"a token has {counted(n, 'column')}; the model was trained with "
                     f"{self.index.n_columns}"
                 )
-        elif getattr(sentence, "ndim", 1) == 0:
+        elif not is_iterable(sentence):
             raise CorpusError(f"a sentence is {described(sentence)}; allowed: a list of tokens")
 
     @cached_property

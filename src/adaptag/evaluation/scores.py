@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag.corpus.chunks import ChunkScheme
+from adaptag.corpus.data import is_iterable
 from adaptag.errors import AdaptagError, CorpusError, ParameterError, described, unknown
 from adaptag.rendering.tables import Shown
 from adaptag.settings import AUTO
@@ -321,9 +322,8 @@ def _check_labels(side: str, sentences: object) -> None:
 
 
 def _is_list(value: object) -> bool:
-    sized = hasattr(value, "__len__") and hasattr(value, "__iter__")
-    has_items = sized and getattr(value, "ndim", 1) != 0
-    return has_items and not isinstance(value, (str, bytes, Mapping, Set))
+    listed = hasattr(value, "__len__") and is_iterable(value)
+    return listed and not isinstance(value, (str, bytes, Mapping, Set))
 
 
 def conlleval_text(evaluation: Evaluation) -> str:
