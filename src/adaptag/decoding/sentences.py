@@ -188,7 +188,7 @@ class SentenceDecoder(ChainDecoder):
                     f"{self.index.n_columns}"
                 )
         elif not is_iterable(sentence):
-            raise CorpusError(f"a sentence is {described(sentence)}; allowed: a list of tokens")
+            raise CorpusError(f"sentence 1 is {described(sentence)}; allowed: a list of tokens")
 
     @cached_property
     def _token_columns(self) -> Container[int]:
