@@ -197,12 +197,12 @@ class Settings:
         return cls(**{name: getattr(source, name) for name in names}, **changes).check()
 
     def check(self) -> Self:
-        """Raise where a value is outside its bounds; return the settings."""
+        """Raise where a value is outside its bounds; return the settings, with plain numbers."""
         for name, declaration in self.declared().items():
             value = getattr(self, name)
             checked = declaration.check(value)
-            if declaration.integer and isinstance(value, float) and checked is not None:
-                setattr(self, name, int(checked))
+            if isinstance(checked, float) and not isinstance(value, int):
+                setattr(self, name, int(checked) if declaration.integer else checked)
         return self
 
     def given(self) -> dict[str, Any]:

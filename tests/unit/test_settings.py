@@ -6,6 +6,7 @@ import dataclasses
 import inspect
 import math
 
+import numpy as np
 import pytest
 from sklearn.base import clone
 
@@ -81,6 +82,16 @@ def test_values_outside_their_bounds(group, values, message):
 def test_whole_numbers_may_be_floats():
     assert FeatureSettings(cutoff=2.0).check().cutoff == 2
     assert isinstance(FeatureSettings(cutoff=2.0).check().cutoff, int)
+
+
+def test_numbers_of_numpy_become_plain_numbers():
+    given = {"cutoff": np.float32(2), "edge_cutoff": np.int64(3), "edge_share": np.half(0.5)}
+    record = FeatureSettings(**given).check().record()
+    assert {name: repr(record[name]) for name in given} == {
+        "cutoff": "2",
+        "edge_cutoff": "3",
+        "edge_share": "0.5",
+    }
 
 
 def test_a_misspelt_argument_is_found_among_all_names():

@@ -179,9 +179,7 @@ class FeatureIndex(PickledFields):
     ) -> tuple[FeatureIndex, Encoded]:
         """Count and number the predicates of a corpus."""
         add(corpus, builder, threads_for(threads, tokens=_n_tokens(corpus)))
-        tables = builder.freeze(
-            int(settings.cutoff), int(settings.edge_cutoff), float(settings.edge_share)
-        )
+        tables = builder.freeze(settings.cutoff, settings.edge_cutoff, settings.edge_share)
         tensors = {name: tables[name] for name in TENSORS}
         index = cls(template, tables["n_of_kind"], tensors, n_columns)
         data = (tables[name] for name in ("positions", "predicates", "values"))

@@ -296,9 +296,7 @@ def merged_index(
         np.minimum(counts, np.uint64(MOST)).astype(np.uint32),
         0 if start is None else start.n_predicates,
     )
-    tables = builder.freeze(
-        int(settings.cutoff), int(settings.edge_cutoff), float(settings.edge_share)
-    )
+    tables = builder.freeze(settings.cutoff, settings.edge_cutoff, settings.edge_share)
     if start is not None and tables["n_of_kind"] == start.n_of_kind:
         return start
     tensors = {name: tables[name] for name in TENSORS}

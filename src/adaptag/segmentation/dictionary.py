@@ -142,8 +142,6 @@ class UserDictionary:
 
     def add_arrays(self, arrays: Mapping[str, NDArray[Any]]) -> None:
         """Add what ``to_arrays`` gave; raise where it is damaged."""
-        if "words" in arrays:
-            raise ValueError("its dictionary is stored as an earlier version of adaptag did")
         if "packed_words" not in arrays:
             return
         words = _unpacked(arrays["packed_words"])
