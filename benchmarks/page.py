@@ -73,6 +73,7 @@ def why_adaptag(figures: Figures) -> str:
 
 COMPACT = "weights ≥ 0.05"  # the default of `adaptag compact`
 PERFORMANCE = "docs/performance.md#beside-other-tools"
+TUTORIAL_PAGE = "docs/guide/pycrfsuite.md#the-tutorial-measured"
 GAINS = (
     (
         "Training to F 93.6, CoNLL-2000",
@@ -86,8 +87,9 @@ GAINS = (
     (
         "The tutorial of sklearn-crfsuite, `fit`",
         ("tutorial/fit",),
-        "docs/guide/pycrfsuite.md#the-tutorial-measured",
+        TUTORIAL_PAGE,
     ),
+    ("The same tutorial with `CRF()`, `fit`", ("tutorial/fit/defaults",), TUTORIAL_PAGE),
     ("Tagging a file, whole process", ("conll2000/tagging, process/1 core",), PERFORMANCE),
     ("Tagging one sentence of 24 tokens", ("conll2000/latency of 24 tokens",), PERFORMANCE),
     (
@@ -104,12 +106,16 @@ def tutorial(figures: Figures) -> str:
     rows = [
         [
             name,
-            *(shown(of(figures, f"tutorial/{key}"), form) for key, form in TUTORIAL.items()),
+            *(
+                shown(of(figures, f"tutorial/{key}{arguments}"), form)
+                for key, form in TUTORIAL.items()
+            ),
             shown(value(figures, score), ".2f"),
         ]
-        for name, of, score in (
-            ("adaptag", value, "tutorial/F"),
-            ("sklearn-crfsuite", peer, "tutorial/F of sklearn-crfsuite"),
+        for name, arguments, of, score in (
+            ("adaptag", "", value, "tutorial/F"),
+            ("adaptag, `CRF()`", "/defaults", value, "tutorial/F/defaults"),
+            ("sklearn-crfsuite", "", peer, "tutorial/F of sklearn-crfsuite"),
         )
     ]
     return markdown_table(
