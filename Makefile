@@ -148,9 +148,10 @@ wheel: .venv/.made
 	@echo "Compiling the C++ core for all processors, four variants: about four minutes."
 	rm -rf dist
 	$(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir dist . ./models
-	$(BIN)/pip install --quiet build twine
+	$(BIN)/pip install --quiet abi3audit build twine
 	$(BIN)/python -m build --sdist --no-isolation --outdir dist .
 	$(BIN)/twine check --strict dist/*
+	ls dist | grep abi3 | sed s:^:dist/: | xargs -r $(BIN)/abi3audit --strict
 	$(BIN)/python packaging/try_wheels.py dist
 
 clean:

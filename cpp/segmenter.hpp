@@ -26,8 +26,7 @@ class Segmenter {
 
   // Marks where the words of a text begin, runs of white space being words too, and where wanted
   // gives each word's probability at its first character.
-  template <class Code>
-  void cut(std::span<const Code> text, uint8_t* starts, float* probabilities) {
+  void cut(std::span<const uint32_t> text, uint8_t* starts, float* probabilities) {
     const size_t n = text.size();
     entries_.resize(n + 4);
     if (extra_) symbols_.resize(n);

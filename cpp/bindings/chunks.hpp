@@ -101,7 +101,7 @@ class ChunkedSentences {
     PackedTokens& tokens = chunk_of(number).tokens;
     tokens.begin(first, n_columns_);
     for (size_t i = first; i < std::min(first + per_chunk_, sentences_.size()); ++i)
-      tokens.add_sentence(PyList_GET_ITEM(sentences_.ptr(), Py_ssize_t(i)));
+      tokens.add_sentence(PyList_GetItem(sentences_.ptr(), Py_ssize_t(i)));
     n_columns_ = tokens.n_columns;
   }
 

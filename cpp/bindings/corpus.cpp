@@ -28,7 +28,7 @@ void PackedTokens::begin(size_t n_earlier, size_t columns) {
 }
 
 void PackedTokens::append_cell(nb::handle cell) {
-  if (!PyUnicode_Check(cell.ptr()))
+  if (!is_string(cell))
     throw InputError(place() + ": a column is " + described(cell) + "; allowed: a string");
   const std::string_view bytes = utf8(cell);
   const size_t begin = text.size();
@@ -39,7 +39,7 @@ void PackedTokens::append_cell(nb::handle cell) {
 
 // Appends the cells of a token, which is a string or a sequence of strings; returns how many.
 size_t PackedTokens::append_token(nb::handle token) {
-  if (PyUnicode_Check(token.ptr())) {
+  if (is_string(token)) {
     append_cell(token);
     return 1;
   }
@@ -58,7 +58,7 @@ void PackedTokens::add_sentence(nb::handle sentence) {
   if (!is_list_like(sentence))
     throw InputError("sentence " + std::to_string(n_earlier_ + sentences.size()) + " is " +
                      described(sentence) + "; allowed: a list of tokens" +
-                     (PyUnicode_Check(sentence.ptr()) ? ", e.g. the string's .split()" : ""));
+                     (is_string(sentence) ? ", e.g. the string's .split()" : ""));
   for_items(sentence, [&](nb::handle token) {
     const size_t n = append_token(token);
     if (n_columns == 0) n_columns = n;

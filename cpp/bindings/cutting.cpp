@@ -19,7 +19,7 @@ namespace {
 // Cuts texts, one at a time.
 struct Cutter {
   virtual ~Cutter() = default;
-  virtual void cut(const TextView& text, const ExtraWords* extra, uint8_t* starts,
+  virtual void cut(std::span<const uint32_t> text, const ExtraWords* extra, uint8_t* starts,
                    float* probabilities) = 0;
 };
 
@@ -27,10 +27,10 @@ template <class Value, int Roles>
 struct CutterOf : Cutter {
   CutterOf(const PredictorTables& tables, Folding folding, float temperature)
       : predictor(tables), segmenter(predictor, folding, temperature) {}
-  void cut(const TextView& text, const ExtraWords* extra, uint8_t* starts,
+  void cut(std::span<const uint32_t> text, const ExtraWords* extra, uint8_t* starts,
            float* probabilities) override {
     segmenter.set_extra_words(extra);
-    text.visit([&](auto codes) { segmenter.cut(codes, starts, probabilities); });
+    segmenter.cut(text, starts, probabilities);
   }
   SegmentPredictor<Value> predictor;
   Segmenter<Value, Roles> segmenter;
@@ -70,15 +70,16 @@ class PySegmenter {
 
   // The words of a text.
   nb::list cut_text(nb::handle text, const PyLexicon* extra) {
-    const TextView view(text);
     const std::shared_ptr<const ExtraWords> words = snapshot(extra);
     const Borrowed borrowed(*this);
-    borrowed->starts.resize(view.size);
+    borrowed->codes.clear();
+    append_codes(text, borrowed->codes);
+    borrowed->starts.resize(borrowed->codes.size());
     {
       nb::gil_scoped_release release;
-      borrowed->cutter->cut(view, words.get(), borrowed->starts.data(), nullptr);
+      borrowed->cutter->cut(borrowed->codes, words.get(), borrowed->starts.data(), nullptr);
     }
-    return listed(view, borrowed->starts.data());
+    return listed(text, borrowed->codes, borrowed->starts.data());
   }
 
   // The words of each text. Threads cut some texts at a time; this one makes the lists, which needs
@@ -89,9 +90,9 @@ class PySegmenter {
     nb::list out = nb::steal<nb::list>(PyList_New(Py_ssize_t(fixed.size())));
     if (!out.is_valid()) throw nb::python_error();
     with_workers(job, threads, [&](size_t k) {
-      PyObject* const words =
-          listed(job.texts[k], job.starts.data() + job.offsets[k]).release().ptr();
-      PyList_SET_ITEM(out.ptr(), Py_ssize_t(k), words);
+      const nb::handle text = PyTuple_GetItem(fixed.ptr(), Py_ssize_t(k));
+      nb::list words = listed(text, job.text(k), job.starts.data() + job.offsets[k]);
+      PyList_SetItem(out.ptr(), Py_ssize_t(k), words.release().ptr());
     });
     return out;
   }
@@ -105,8 +106,7 @@ class PySegmenter {
       nb::gil_scoped_release release;
       decode_text({text.c_str(), text.size()}, borrowed->codes);
       borrowed->starts.resize(borrowed->codes.size());
-      borrowed->cutter->cut(TextView(borrowed->codes), words.get(), borrowed->starts.data(),
-                            nullptr);
+      borrowed->cutter->cut(borrowed->codes, words.get(), borrowed->starts.data(), nullptr);
       write_spaced({text.c_str(), text.size()}, {separator.c_str(), separator.size()}, continues,
                    borrowed->codes, borrowed->starts, borrowed->output);
     }
@@ -173,16 +173,15 @@ class PySegmenter {
 
     Job(const nb::tuple& all, std::shared_ptr<const ExtraWords> words, bool with_probabilities)
         : words(std::move(words)) {
-      texts.reserve(all.size());
       offsets.reserve(all.size() + 1);
       offsets.push_back(0);
       for (nb::handle text : all) {
-        texts.emplace_back(text);
-        offsets.push_back(offsets.back() + int64_t(texts.back().size));
+        append_codes(text, codes);
+        offsets.push_back(int64_t(codes.size()));
       }
-      starts.resize(size_t(offsets.back()));
-      if (with_probabilities) probabilities.resize(size_t(offsets.back()), 0.0f);
-      done = std::vector<std::atomic<bool>>((texts.size() + chunk - 1) / chunk);
+      starts.resize(codes.size());
+      if (with_probabilities) probabilities.resize(codes.size(), 0.0f);
+      done = std::vector<std::atomic<bool>>((size() + chunk - 1) / chunk);
     }
 
     // Cuts the texts of one chunk that nobody has taken; false: there are no more.
@@ -190,8 +189,8 @@ class PySegmenter {
       const size_t k = next.fetch_add(1);
       if (k >= done.size()) return false;
       try {
-        for (size_t i = k * chunk; i < std::min(texts.size(), (k + 1) * chunk); ++i)
-          cutter.cut(texts[i], words.get(), starts.data() + offsets[i],
+        for (size_t i = k * chunk; i < std::min(size(), (k + 1) * chunk); ++i)
+          cutter.cut(text(i), words.get(), starts.data() + offsets[i],
                      probabilities.empty() ? nullptr : probabilities.data() + offsets[i]);
       } catch (...) {
         failed = true;
@@ -201,13 +200,17 @@ class PySegmenter {
       finish(k);
       return true;
     }
+    size_t size() const { return offsets.size() - 1; }
+    std::span<const uint32_t> text(size_t i) const {
+      return {codes.data() + offsets[i], codes.data() + offsets[i + 1]};
+    }
     void finish(size_t k) {
       done[k].store(true, std::memory_order_release);
       done[k].notify_one();
     }
 
     std::shared_ptr<const ExtraWords> words;
-    std::vector<TextView> texts;
+    std::vector<uint32_t> codes;   // [T] of all texts
     std::vector<int64_t> offsets;  // [N + 1]
     std::vector<uint8_t> starts;
     std::vector<float> probabilities;
@@ -236,26 +239,22 @@ class PySegmenter {
           if (!job.cut_some(cutter)) job.done[k].wait(false);
         if (job.failed) return;  // the thread that failed says why
         nb::gil_scoped_acquire acquire;
-        for (size_t i = k * Job::chunk; i < std::min(job.texts.size(), (k + 1) * Job::chunk); ++i)
+        for (size_t i = k * Job::chunk; i < std::min(job.size(), (k + 1) * Job::chunk); ++i)
           finish(i);
       }
     });
   }
 
   // The words of a text as a list.
-  nb::list listed(const TextView& text, const uint8_t* starts) {
-    const size_t n = text.size;
+  nb::list listed(nb::handle text, std::span<const uint32_t> codes, const uint8_t* starts) {
+    const size_t n = codes.size();
     nb::list out = nb::steal<nb::list>(PyList_New(std::count(starts, starts + n, 1)));
     if (!out.is_valid()) throw nb::python_error();
-    text.visit([&](auto codes) {
-      Py_ssize_t k = 0;
-      for (size_t t = 0; t < n; ++k) {
-        size_t stop = t + 1;
-        while (stop < n && !starts[stop]) ++stop;
-        PyList_SET_ITEM(out.ptr(), k, cache_.word(codes.data() + t, stop - t, text.kind));
-        t = stop;
+    for (size_t t = 0, stop = 0, k = 0; t < n; t = stop, ++k) {
+      while (++stop < n && !starts[stop]) {
       }
-    });
+      PyList_SetItem(out.ptr(), Py_ssize_t(k), cache_.word(text, t, codes.subspan(t, stop - t)));
+    }
     return out;
   }
 

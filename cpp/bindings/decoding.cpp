@@ -80,7 +80,7 @@ class PyDecoder {
       nb::gil_scoped_release release;
       decode_columns(packed.sentences, packed, checked(legal_), 1, labels.data());
     }
-    return names_of(labels.data(), labels.size());
+    return named(labels, names_);
   }
   nb::list tag_all(const nb::list& sentences, int threads) const {
     ChunkedSentences chunks(sentences, threads);
@@ -98,7 +98,7 @@ class PyDecoder {
         if (member > 0) return chunks.help(decode);
         out = chunks.lead(decode, [&](const TokenChunk& chunk, size_t i) {
           const int64_t first = chunk.tokens.sentences[i], end = chunk.tokens.sentences[i + 1];
-          return names_of(chunk.labels.data() + first, size_t(end - first));
+          return named({chunk.labels.data() + first, size_t(end - first)}, names_);
         });
       });
     });
@@ -338,17 +338,6 @@ class PyDecoder {
       lattice.viterbi(labels + first);
       if (writer_) writer_->write(labels + first, T);
     }
-  }
-
-  nb::list names_of(const int32_t* labels, size_t n) const {
-    nb::list names = nb::steal<nb::list>(PyList_New(Py_ssize_t(n)));
-    if (!names.is_valid()) throw nb::python_error();
-    for (size_t t = 0; t < n; ++t) {
-      PyObject* const name = PyList_GET_ITEM(names_.ptr(), labels[t]);
-      Py_INCREF(name);
-      PyList_SET_ITEM(names.ptr(), Py_ssize_t(t), name);
-    }
-    return names;
   }
 
   Layout layout_;

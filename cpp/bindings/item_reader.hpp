@@ -77,7 +77,7 @@ class ItemReader {
   static constexpr int max_depth = 16;
 
   static bool is_text(nb::handle object) {
-    return PyUnicode_Check(object.ptr()) || PyBytes_Check(object.ptr());
+    return is_string(object) || PyBytes_Check(object.ptr());
   }
 
   void read_item(nb::handle item, int depth) {
@@ -110,12 +110,12 @@ class ItemReader {
     if (!is_text(key)) refuse("a name that is no string");
     append(key);
     PyObject* const v = value.ptr();
-    if (is_text(value)) {
+    if (PyFloat_CheckExact(v) || PyBool_Check(v) || PyLong_CheckExact(v)) {
+      push(PyFloat_AsDouble(v));
+    } else if (is_text(value)) {
       name_.push_back(':');
       append(value);
       push(1.0);
-    } else if (PyFloat_Check(v) || PyLong_Check(v)) {
-      push(PyFloat_AsDouble(v));
     } else if (PyDict_Check(v) || PyList_Check(v) || PyTuple_Check(v) || PyAnySet_Check(v)) {
       name_.push_back(':');
       read_item(value, depth + 1);
@@ -128,7 +128,7 @@ class ItemReader {
   }
 
   void append(nb::handle s) {
-    if (PyUnicode_Check(s.ptr())) {
+    if (is_string(s)) {
       name_ += utf8(s);
     } else {
       char* p;

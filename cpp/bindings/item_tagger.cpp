@@ -35,13 +35,7 @@ class ItemTagger {
   nb::list tag() {
     path_.resize(size_t(chain_.length()));
     chain_.viterbi(path_.data());
-    nb::list out = nb::steal<nb::list>(PyList_New(Py_ssize_t(path_.size())));
-    for (size_t t = 0; t < path_.size(); ++t) {
-      PyObject* const label = PyList_GET_ITEM(labels_.ptr(), path_[t]);
-      Py_INCREF(label);
-      PyList_SET_ITEM(out.ptr(), Py_ssize_t(t), label);
-    }
-    return out;
+    return named(path_, labels_);
   }
   nb::list tag_items(nb::handle sequence) {
     set(sequence);

@@ -14,7 +14,7 @@ Folding parse_folding(const std::string& name) {
 }
 
 void append_codes(nb::handle text, std::vector<uint32_t>& out) {
-  if (!PyUnicode_Check(text.ptr())) throw InputError("expected a string; found " + described(text));
+  if (!is_string(text)) throw InputError("expected a string; found " + described(text));
   const Py_ssize_t n = PyUnicode_GetLength(text.ptr());
   const size_t first = out.size();
   out.resize(first + size_t(n) + 1);

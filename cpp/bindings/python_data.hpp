@@ -1,6 +1,7 @@
 // Python objects as data: what is a list, what is a string, and how to show what was found instead.
 #pragma once
 
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -9,11 +10,16 @@
 
 namespace adaptag {
 
+// Whether an object is a string. The stable ABI has no quick check but that for its very type.
+inline bool is_string(nb::handle object) {
+  return PyUnicode_CheckExact(object.ptr()) || PyUnicode_Check(object.ptr());
+}
+
 // Whether an object is iterated in its own order: not a string, a dictionary or a set.
 inline bool is_list_like(nb::handle object) {
   PyObject* const p = object.ptr();
-  if (PyUnicode_Check(p) || PyBytes_Check(p) || PyDict_Check(p) || PyAnySet_Check(p)) return false;
-  return Py_TYPE(p)->tp_iter || PySequence_Check(p);
+  if (is_string(object) || PyBytes_Check(p) || PyDict_Check(p) || PyAnySet_Check(p)) return false;
+  return PyType_GetSlot(Py_TYPE(p), Py_tp_iter) || PySequence_Check(p);
 }
 
 // Calls f(item) for the items of an iterable; those of a list or tuple without an iterator. f must
@@ -21,23 +27,32 @@ inline bool is_list_like(nb::handle object) {
 template <class F>
 void for_items(nb::handle iterable, F&& f) {
   PyObject* const p = iterable.ptr();
-  if (PyTuple_CheckExact(p) || PyList_CheckExact(p)) {
-    for (Py_ssize_t k = 0; k < PySequence_Fast_GET_SIZE(p); ++k)
-      f(nb::handle(PySequence_Fast_GET_ITEM(p, k)));
-    return;
-  }
-  for (nb::handle item : iterable) f(item);
+  if (PyList_CheckExact(p))
+    for (Py_ssize_t k = 0; k < PyList_Size(p); ++k) f(nb::handle(PyList_GetItem(p, k)));
+  else if (PyTuple_CheckExact(p))
+    for (Py_ssize_t k = 0; k < PyTuple_Size(p); ++k) f(nb::handle(PyTuple_GetItem(p, k)));
+  else
+    for (nb::handle item : iterable) f(item);
 }
 
 // The text of a Python string.
 inline std::string_view utf8(nb::handle s) {
-  if (PyUnicode_IS_COMPACT_ASCII(s.ptr()))
-    return {static_cast<const char*>(PyUnicode_DATA(s.ptr())),
-            size_t(PyUnicode_GET_LENGTH(s.ptr()))};
   Py_ssize_t n = 0;
   if (const char* p = PyUnicode_AsUTF8AndSize(s.ptr(), &n)) return {p, size_t(n)};
   PyErr_Clear();
   throw InputError("the string " + std::string(nb::repr(s).c_str()) + " has a lone surrogate");
+}
+
+// The names of labels, as a list.
+inline nb::list named(std::span<const int32_t> labels, const nb::list& names) {
+  nb::list out = nb::steal<nb::list>(PyList_New(Py_ssize_t(labels.size())));
+  if (!out.is_valid()) throw nb::python_error();
+  for (size_t t = 0; t < labels.size(); ++t) {
+    PyObject* const name = PyList_GetItem(names.ptr(), labels[t]);
+    Py_INCREF(name);
+    PyList_SetItem(out.ptr(), Py_ssize_t(t), name);
+  }
+  return out;
 }
 
 // What a message says of an object: its type, and how it is written, shortened.
@@ -50,7 +65,7 @@ inline std::string described(nb::handle object) {
     const nb::object head = nb::steal(PyUnicode_Substring(shown.ptr(), 0, longest));
     text = std::string(utf8(head)) + "…";
   }
-  if (PyUnicode_Check(object.ptr())) return "the string " + text;
+  if (is_string(object)) return "the string " + text;
   return "the " + std::string(nb::type_name(object.type()).c_str()) + " " + text;
 }
 

@@ -107,9 +107,9 @@ void cut(const PredictorTables& tables, Folding folding, const ExtraWords& extra
   segmenter.set_extra_words(&extra);
   std::vector<uint8_t> starts(codes.size(), 9), again(codes.size(), 9);
   std::vector<float> probabilities(codes.size(), 0.0f);
-  segmenter.template cut<uint32_t>(codes, starts.data(), nullptr);
+  segmenter.cut(codes, starts.data(), nullptr);
   try {
-    segmenter.template cut<uint32_t>(codes, again.data(), probabilities.data());
+    segmenter.cut(codes, again.data(), probabilities.data());
   } catch (const NoPathError&) {
     return;
   }
