@@ -62,7 +62,7 @@ def _card(card: Mapping[str, Any]) -> list[Table]:
 
     from adaptag.rendering.tables import facts_table
 
-    settings = ", ".join(f"{key} {value}" for key, value in card["settings"].items())
+    settings = ", ".join(f"{key} {_short(value)}" for key, value in card["settings"].items())
     facts = {
         card["name"]: card["description"],
         "licence": card["licence"],
@@ -84,3 +84,7 @@ def _card(card: Mapping[str, Any]) -> list[Table]:
         data.add_row(source["name"], source["licence"], source["use"], source["source"])
     shown = {key: value for key, value in facts.items() if value != "–"}
     return [facts_table(shown), Table(box=None), scores, Table(box=None), data]
+
+
+def _short(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
