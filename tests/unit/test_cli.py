@@ -267,6 +267,20 @@ def test_the_demo_corpus_can_be_written_as_files(cli):
     assert not list(Path().glob("*.adaptag"))
 
 
+def test_the_demo_corpus_does_not_replace_other_files(cli):
+    path = Path("food/test.txt")
+    path.parent.mkdir()
+    path.write_text("precious")
+    done = cli("demo", "--write", "food")
+    assert done.code == 2
+    assert done.err == f"adaptag: {path} exists already; choose another folder for --write\n"
+    assert list(path.parent.iterdir()) == [path]
+    assert path.read_text() == "precious"
+    path.unlink()
+    assert cli("demo", "--write", "food").code == 0
+    assert cli("demo", "--write", "food").code == 0  # the same files
+
+
 def test_the_demo_corpus_is_not_written_into_a_file(cli):
     Path("taken").write_text("precious")
     done = cli("demo", "--write", "taken")

@@ -172,6 +172,8 @@ def test_spans_that_cut_tokens_have_unknown_labels(tmp_path):
         ('{"text": "ab", "spans": [["0", 1, "X"]]}', ":2: a span from the string '0'"),
         ('{"text": "ab", "spans": [[0, true, "X"]]}', ":2: a span from .* allowed: whole numbers"),
         ('{"text": "ab", "spans": [[0, 1, 3]]}', ":2: a label is the int 3"),
+        (r'{"text": "ab", "spans": [[0, 1, "X\nY"]]}', r":2: a label is the string 'X\\nY'"),
+        (r'{"tokens": ["a"], "tags": ["X\tY"]}', r":2: a tag is the string 'X\\tY'"),
         ('{"text": "abc", "spans": [[0, 2, "X"], [1, 3, "Y"]]}', ":2: the spans .* overlap"),
         ('{"text": "abc", "spans": [[0, 2, "X"], [0, 2, "Y"]]}', ":2: the spans .* overlap"),
         ('{"tokens": ["a"]}', ":2: tokens without tags"),

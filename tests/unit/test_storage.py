@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import adaptag
 from adaptag.errors import AdaptagError, FileError, ModelError
-from adaptag.storage.files import check_writable, read_bytes, replace_file
+from adaptag.storage.files import check_outputs, check_writable, read_bytes, replace_file
 from adaptag.storage.stored import PickledFields
 from adaptag.storage.tensors import DTYPES, read_tensors, tensors_from_buffer, write_tensors
 
@@ -189,6 +190,37 @@ def stale(folder, name, digits="0123456789ab"):
     path = folder / f".{name}.{digits}.partial"
     path.write_bytes(b"half")
     return path
+
+
+def test_what_a_pipe_holds_is_read_once(tmp_path):
+    text = "".join(f"w{i} {'BI'[i % 2]}\n\n" for i in range(2000))
+    pipe, path = tmp_path / "pipe", tmp_path / "model.adaptag"
+    os.mkfifo(pipe)
+
+    def written(data: bytes) -> threading.Thread:
+        thread = threading.Thread(target=pipe.write_bytes, args=(data,), daemon=True)
+        thread.start()
+        return thread
+
+    writer = written(text.encode())
+    model = adaptag.train(pipe, passes=1)
+    writer.join()
+    assert model.provenance["sentences"] == 2000
+    model.save(path)
+    writer = written(path.read_bytes())
+    assert adaptag.load(pipe).tag(["w1"]) == model.tag(["w1"])
+    writer.join()
+
+
+def test_symbolic_links_that_lead_nowhere(tmp_path):
+    loop = tmp_path / "a"
+    loop.symlink_to(tmp_path / "b")
+    (tmp_path / "b").symlink_to(loop)
+    with pytest.raises(FileError, match="a: cannot write: Too many levels of symbolic links"):
+        check_writable(loop)
+    check_outputs({"--output": tmp_path / "c"}, {"INPUT": loop})
+    with pytest.raises(FileError, match="--output and INPUT are the same file"):
+        check_outputs({"--output": loop}, {"INPUT": loop})
 
 
 def test_what_killed_processes_left_of_the_same_file_is_removed(tmp_path):

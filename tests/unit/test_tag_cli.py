@@ -57,6 +57,25 @@ def test_an_error_names_its_line_and_leaves_the_output_file(program, model, thre
     assert sorted(path.name for path in Path().iterdir()) == ["out", "x"]
 
 
+@pytest.mark.parametrize("label", ["X\nY", "X\tY", ""])
+def test_a_label_that_no_column_can_hold(program, label):
+    adaptag.train([["a", "b"]] * 3, [["Z", label]] * 3, passes=2).save("m.adaptag")
+    Path("x").write_text("a\nb\n")
+    done = program("tag", "x", "-m", "m.adaptag")
+    assert (done.code, done.out) == (2, "")
+    message = f"the model has the label the string {label!r}, which no column can hold"
+    assert done.err == f"adaptag: {message}\n"
+    assert program("tag", "--text", "x", "-m", "m.adaptag").code == 0
+
+
+@pytest.mark.parametrize("n", [1_000_001, 2**32, 2**70])
+def test_too_many_best_label_sequences(program, model, n):
+    Path("x").write_text(SENTENCES[0])
+    done = program("tag", "x", "-m", model, "--nbest", n)
+    assert (done.code, done.out) == (2, "")
+    assert f"n is {n}; allowed: whole numbers from 1 to 1000000" in done.err
+
+
 def test_a_file_without_sentences_is_refused(program, model):
     Path("x").write_text("\n\n")
     done = program("tag", "x", "-m", model)

@@ -46,7 +46,9 @@ def render(
     title: Annotated[
         str | None, option(help="Title of the page.", show_default="the name of INPUT")
     ] = None,
-    limit: Annotated[int, option(min=1, help="Number of texts to draw, the first ones.")] = LIMIT,
+    limit: Annotated[
+        int, option(min=1, max=1_000_000, help="Number of texts to draw, the first ones.")
+    ] = LIMIT,
     threshold: Annotated[
         float,
         option(min=0, max=1, help="Below this probability, spans are drawn as uncertain."),

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag.corpus.attributes import AttributeCorpus
-from adaptag.corpus.labels import check_names, is_text
+from adaptag.corpus.labels import check_names, in_one_line, is_text
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.corpus.text import line_parts
 from adaptag.errors import CorpusError, ParameterError, counted, described
@@ -121,7 +121,7 @@ class Documents:
         if len(names) != len(texts):
             raise CorpusError(f"{counted(len(names), 'label')} for {counted(len(texts), 'text')}")
         for number, label in enumerate(names, 1):
-            if not isinstance(label, str) or not label.strip() or "\t" in label or "\n" in label:
+            if not isinstance(label, str) or not label.strip() or not in_one_line(label):
                 raise CorpusError(
                     f"label {number} is {label!r}; allowed: a string without tabs and line ends"
                 )

@@ -23,6 +23,7 @@ __all__ = [
     "GivenLabels",
     "check_names",
     "check_transitions",
+    "in_one_line",
     "is_text",
     "known_sentences",
     "number_sequences",
@@ -72,6 +73,11 @@ def is_text(name: str) -> bool:
     except UnicodeEncodeError:
         return False
     return True
+
+
+def in_one_line(name: str) -> bool:
+    """Whether a name can be a part of a line of a file: it has no tab and no line end."""
+    return not any(character in name for character in "\t\r\n")
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag.corpus.columns import ColumnCorpus, no_sentence
+from adaptag.corpus.labels import in_one_line
 from adaptag.corpus.spans import Span, TaggedText
 from adaptag.corpus.tables import TAGS
 from adaptag.corpus.text import line_parts
@@ -245,10 +246,10 @@ def _tokens(value: Mapping[str, Any], place: str, line: int) -> LabelledTokens:
         if not isinstance(item, str) or not item:
             raise CorpusError(f"{place}: a token is {described(item)}; allowed: a string")
     for item in tags:
-        if item is not None and not (isinstance(item, str) and item):
+        if item is not None and not (isinstance(item, str) and item and in_one_line(item)):
             raise CorpusError(
-                f"{place}: a tag is {described(item)}; allowed: a string, or null where it is not "
-                "known"
+                f"{place}: a tag is {described(item)}; allowed: a string without tabs and line "
+                "ends, or null where it is not known"
             )
     return LabelledTokens([packable(token) for token in tokens], list(tags), line)
 
@@ -324,8 +325,11 @@ def checked_text(
         if label is None:
             unknown.append((begin, stop))
             continue
-        if not isinstance(label, str):
-            raise CorpusError(f"{place}: a label is {described(label)}; allowed: a string")
+        if not (isinstance(label, str) and in_one_line(label)):
+            raise CorpusError(
+                f"{place}: a label is {described(label)}; allowed: a string without tabs and line "
+                "ends"
+            )
         chances[begin, stop, label] = chance
     known = sorted(chances)
     for left, right in itertools.pairwise(known):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 from dataclasses import dataclass
 from functools import cached_property
+from numbers import Integral
 from types import NoneType
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
@@ -38,9 +39,10 @@ if TYPE_CHECKING:
     from adaptag.corpus.data import Corpus
     from adaptag.features.index import Encoded
 
-__all__ = ["ChainDecoder", "Segment", "raises_corpus_errors"]
+__all__ = ["ChainDecoder", "Segment", "checked_n", "raises_corpus_errors"]
 
 MAX_DECODERS = 16  # that are kept
+MAX_N = 1_000_000  # of n-best
 DEFAULT = DecodingOptions()
 
 P = ParamSpec("P")
@@ -58,6 +60,13 @@ def raises_corpus_errors(method: Callable[P, R]) -> Callable[P, R]:
             raise CorpusError(str(error)) from None
 
     return wrapped
+
+
+def checked_n(n: int) -> int:
+    """The number of best label sequences, or raise where it is none."""
+    if not isinstance(n, Integral) or not 1 <= n <= MAX_N:
+        raise ParameterError(f"n is {n!r}; allowed: whole numbers from 1 to {MAX_N}")
+    return int(n)
 
 
 @dataclass(frozen=True)
@@ -187,7 +196,8 @@ class ChainDecoder(LinearChain[FeatureIndex]):
         self, encoded: Encoded, n: int, options: DecodingOptions = DEFAULT
     ) -> list[tuple[NDArray[np.int32], NDArray[np.float64]]]:
         """The ``n`` best paths of each sentence of encoded data."""
-        return self.decoder_for(options).n_best(encoded, n, threads=_threads(encoded, options))
+        decoder = self.decoder_for(options)
+        return decoder.n_best(encoded, checked_n(n), threads=_threads(encoded, options))
 
     def segments_corpus(
         self, corpus: Corpus, options: DecodingOptions = DEFAULT

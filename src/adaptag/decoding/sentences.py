@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import itertools
 from functools import cached_property
-from numbers import Integral
 from types import NoneType
 from typing import TYPE_CHECKING
 
@@ -13,7 +12,7 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.corpus.data import as_list, corpus_of, is_iterable
-from adaptag.decoding.decoder import ChainDecoder, Segment, raises_corpus_errors
+from adaptag.decoding.decoder import ChainDecoder, Segment, checked_n, raises_corpus_errors
 from adaptag.decoding.options import DecodingOptions
 from adaptag.errors import CorpusError, ParameterError, counted, described, unknown
 from adaptag.parallel import threads_for
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     Allowed = Sequence[Iterable[str] | None] | None
 
 __all__ = ["SentenceDecoder"]
-
-MAX_N = 1_000_000
 
 
 class SentenceDecoder(ChainDecoder):
@@ -137,11 +134,10 @@ class SentenceDecoder(ChainDecoder):
         constraints: Declared = None,
     ) -> list[tuple[list[str], float]]:
         """Find the ``n`` most probable label sequences, exactly, with their probabilities."""
-        if not isinstance(n, Integral) or not 1 <= n <= MAX_N:
-            raise ParameterError(f"n is {n!r}; allowed: whole numbers from 1 to {MAX_N}")
+        n = checked_n(n)
         decoder = self.decoder_for(DecodingOptions(legal, constraints))
         encoded = self._one(sentence)
-        paths, scores = decoder.n_best(encoded, int(n), self._allowed(allowed, encoded))[0]
+        paths, scores = decoder.n_best(encoded, n, self._allowed(allowed, encoded))[0]
         return [
             ([self.labels[y] for y in path], float(p))
             for path, p in zip(paths, np.exp(scores), strict=True)

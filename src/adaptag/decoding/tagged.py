@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptag.corpus.labels import in_one_line
 from adaptag.decoding.options import DecodingOptions
 from adaptag.decoding.program_output import PROGRAM_FORMATS, as_program
-from adaptag.errors import ParameterError, unknown
+from adaptag.errors import ParameterError, described, unknown
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -70,6 +71,7 @@ class TagOptions:
 
 def tagged_columns(model: Model, options: TagOptions, corpus: ColumnCorpus) -> bytes:
     """Tag in this thread: the columns of the sentences, and the label as the last one."""
+    _check_labels(model)
     if len(corpus) == 0:
         return b""
     if options.output_format != COLUMNS:
@@ -97,9 +99,19 @@ def tagged_attributes(
     model: Model, options: TagOptions, corpus: AttributeCorpus, threads: int | None = 1
 ) -> bytes:
     """Tag sentences of attributes: one label per line, an empty line after each sentence."""
+    _check_labels(model)
     ids = model.tag_corpus(corpus, options.decoding(threads))
     names = [model.labels[y] for y in ids]
     bounds = corpus.sentences.tolist()
     return "".join(
         f"{label}\n" for a, b in itertools.pairwise(bounds) for label in (*names[a:b], "")
     ).encode()
+
+
+def _check_labels(model: Model) -> None:
+    """Raise where a model has a label that cannot be written into a line."""
+    for label in model.labels:
+        if not label or not in_one_line(label):
+            raise ParameterError(
+                f"the model has the label {described(label)}, which no column can hold"
+            )

@@ -6,11 +6,10 @@ Readers and writers are imported when a file needs them, for most files are thos
 from __future__ import annotations
 
 import importlib
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptag.errors import ParameterError, unknown
-from adaptag.storage.files import read_bytes, replace_file, shown
+from adaptag.storage.files import first_bytes, read_bytes, replace_file, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,11 +35,7 @@ FORMATS = {  # that are written
 
 def read_foreign(path: PathLike) -> LinearChain[FeatureIndex] | None:
     """Read the model file of another program; None where the first bytes are of none."""
-    try:
-        with Path(path).open("rb") as file:
-            head = file.read(max(map(len, READERS)))
-    except OSError:
-        return None
+    head = first_bytes(path, max(map(len, READERS)))
     for magic, name in READERS.items():
         if head.startswith(magic):
             reader: Callable[[bytes, str], LinearChain[FeatureIndex]] = _function(name)

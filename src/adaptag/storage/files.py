@@ -29,11 +29,13 @@ __all__ = [
     "check_outputs",
     "check_path",
     "check_writable",
+    "first_bytes",
     "is_at_hand",
     "is_regular",
     "is_source",
     "open_bytes",
     "read_bytes",
+    "real_path",
     "replace_file",
     "shown",
     "unreadable",
@@ -121,6 +123,27 @@ def shown(path: Source) -> str:
     return str(path).encode("utf-8", "backslashreplace").decode()
 
 
+def real_path(path: PathLike) -> Path:
+    """The absolute path of a file without symbolic links, as far as they lead somewhere."""
+    return Path(os.path.realpath(path))
+
+
+def first_bytes(path: PathLike, n: int) -> bytes:
+    """The first bytes of a regular file that can be read, else none: those of a pipe would be lost.
+
+    Args:
+        path: The file.
+        n: How many.
+    """
+    try:
+        if not Path(path).is_file():
+            return b""
+        with Path(path).open("rb") as file:
+            return file.read(n)
+    except OSError:
+        return b""
+
+
 def read_bytes(path: Source) -> bytes:
     """Read a whole file."""
     with open_bytes(path) as file:
@@ -135,7 +158,7 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
     Temporary files that killed processes have left of the same file are removed. What is no regular
     file, such as a pipe or a device, is written in place.
     """
-    target = Path(path).resolve()
+    target = real_path(path)
     try:
         if target.exists() and not target.is_file():
             with target.open("wb") as special:
@@ -231,7 +254,7 @@ def check_writable(path: PathLike) -> None:
     """Raise now where ``replace_file`` would raise after long work."""
     check_path(path)
     try:
-        target = Path(path).resolve()
+        target = real_path(path)
         if target.is_dir():
             raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR))
         with contextlib.suppress(FileNotFoundError):
@@ -252,11 +275,11 @@ def check_outputs(
         outputs: The files to write, by the name of the option that gives each; None if not given.
         inputs: The files to read, likewise.
     """
-    used = {Path(path).resolve(): name for name, path in inputs.items() if path is not None}
+    used = {real_path(path): name for name, path in inputs.items() if path is not None}
     for name, path in outputs.items():
         if path is None:
             continue
-        target = Path(path).resolve()
+        target = real_path(path)
         if target in used and (target.is_file() or not target.exists()):
             raise FileError(
                 f"{shown(path)}: {name} and {used[target]} are the same file; "

@@ -23,7 +23,7 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.errors import MissingFileError, ModelError, WrongKindError
-from adaptag.storage.files import check_path, unreadable
+from adaptag.storage.files import check_path, first_bytes, unreadable
 from adaptag.storage.ready import model_file
 
 if TYPE_CHECKING:
@@ -105,11 +105,8 @@ def kind_of(path: Source) -> str | None:
     if not isinstance(path, (str, os.PathLike)):
         return None
     check_path(path)
-    try:
-        with Path(model_file(path)).open("rb") as file:
-            match = re.match(rb'.{8}\{"__metadata__": \{"kind": "(\w+)"', file.read(64), re.DOTALL)
-    except OSError:
-        return None
+    head = first_bytes(model_file(path), 64)
+    match = re.match(rb'.{8}\{"__metadata__": \{"kind": "(\w+)"', head, re.DOTALL)
     return match[1].decode() if match else None
 
 

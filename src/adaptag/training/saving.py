@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag.errors import AdaptagError, FileError, FileWarning, MissingFileError, ParameterError
-from adaptag.storage.files import check_writable, shown
+from adaptag.storage.files import check_writable, real_path, shown
 from adaptag.training.checkpoint import Checkpoint, continued
 from adaptag.training.result import INTERRUPT
 
@@ -220,7 +220,7 @@ class Saving:
         try:
             return cls(file, Checkpoint.load(resume))
         except MissingFileError:
-            if checkpoint is None or Path(checkpoint).resolve() != Path(resume).resolve():
+            if checkpoint is None or real_path(checkpoint) != real_path(resume):
                 raise
         return cls(file, note=f"{shown(resume)} does not exist yet: training starts")
 
