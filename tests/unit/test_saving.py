@@ -26,7 +26,7 @@ from adaptag.errors import (
 from adaptag.experiments.comparison import compare
 from adaptag.experiments.tuning import tune
 from adaptag.storage import files
-from adaptag.training import orders, saving
+from adaptag.training import batch, orders, saving
 from adaptag.training.algorithms import algorithms
 from adaptag.training.checkpoint import Checkpoint
 from adaptag.training.saving import CheckpointFile, Every
@@ -245,6 +245,28 @@ def test_every_needs_a_file():
 
 
 @pytest.mark.usefixtures("_at_once")
+@pytest.mark.parametrize("algorithm", ["lbfgs", "owlqn"])
+def test_a_training_that_is_killed_when_it_has_converged(algorithm, tmp_path, monkeypatch):
+    given = {"algorithm": algorithm, "passes": 200, "tolerance": 1e-2}
+    expected = train(**given)
+    assert expected.provenance["stopped"] == "converged"
+    converged = batch.Descent._converged
+
+    def killed_where_true(self):
+        if converged(self):
+            raise KilledError
+        return False
+
+    path = tmp_path / "c"
+    with monkeypatch.context() as patch:
+        patch.setattr(batch.Descent, "_converged", killed_where_true)
+        with pytest.raises(KilledError):
+            train(checkpoint=path, every=1, **given)
+    assert len(Checkpoint.load(path).history) == len(expected.provenance["passes"])
+    assert train(checkpoint=path, resume=path, **given).to_bytes() == expected.to_bytes()
+
+
+@pytest.mark.usefixtures("_at_once")
 def test_every_second_pass(tmp_path, monkeypatch):
     saved = []
     save = Checkpoint.save
@@ -356,6 +378,7 @@ def test_training_that_diverges_at_once_is_an_error(monkeypatch):
         train(algorithm="perceptron")
 
 
+@pytest.mark.usefixtures("_at_once")
 def test_a_diverged_training_leaves_its_last_checkpoint(tmp_path, monkeypatch):
     poisoned(monkeypatch, 4)
     path = tmp_path / "c"

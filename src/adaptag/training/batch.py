@@ -165,6 +165,8 @@ class Descent:
             value = self._go(0.0)
             self._arrive(value)
         for _ in range(passes):
+            if self._converged():  # also where the state that was restored had
+                break
             trial = self._search()
             if trial is None and self.hessian.pairs:  # once more, with steepest descent
                 self.hessian.forget()
@@ -175,7 +177,7 @@ class Descent:
                 break
             self._arrive(trial.value)
             self.values.append(trial.value)
-            if after(self.x, trial.value) or self._converged():
+            if after(self.x, trial.value):
                 break
         return self.x
 
@@ -187,9 +189,10 @@ class Descent:
 
     def _converged(self) -> bool:
         """Whether the objective falls too little."""
+        if len(self.values) <= PERIOD:
+            return False
         value = self.values[-1]
-        fall = (self.values[0] - value) / PERIOD
-        return len(self.values) > PERIOD and fall < self.tolerance * abs(value)
+        return (self.values[0] - value) / PERIOD < self.tolerance * abs(value)
 
     def _search(self) -> Trial | None:
         """Find a better point in the direction of the inverse Hessian."""

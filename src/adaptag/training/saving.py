@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["CheckpointFile", "Every", "Saving"]
 
 LARGE = 64 << 20  # bytes of a state whose copies are prepared
+PART = 1 << 20  # values that are looked at together
+WEIGHTS = "weights"  # how the names of the arrays of weights end
 UNITS = {"s": 1.0, "m": 60.0, "h": 3600.0}
 ALLOWED = "a number of passes, such as 1, or a time, such as 30s, 5m or 2h"
 
@@ -157,6 +159,9 @@ class CheckpointFile:
         return copy
 
     def _write(self, checkpoint: Checkpoint) -> None:
+        """Write the file; but where the training diverges, the last file is worth more."""
+        if not all(_finite(a) for name, a in checkpoint.arrays.items() if name.endswith(WEIGHTS)):
+            return
         try:
             checkpoint.save(self.path)
         except (AdaptagError, OSError, MemoryError) as error:
@@ -171,6 +176,12 @@ class CheckpointFile:
         if self._error is not None:
             error, self._error = self._error, None
             warnings.warn(f"no checkpoint was saved: {error}", FileWarning, stacklevel=2)
+
+
+def _finite(array: NDArray[Any]) -> bool:
+    """Whether all values are finite; a part of them at a time, for arrays are large."""
+    flat = array.reshape(-1)
+    return all(np.isfinite(flat[k : k + PART]).all() for k in range(0, len(flat), PART))
 
 
 def _use(arrays: list[NDArray[Any]]) -> None:
