@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
-from adaptag.corpus.data import corpus_of, format_of, is_text
+from adaptag.corpus.data import as_list, corpus_of, format_of, is_text
 from adaptag.corpus.label_files import convert_sequences
 from adaptag.corpus.span_files import LabelledTokens, records_of_data
 from adaptag.corpus.tokenizers import DEFAULT, tokenizer_name, tokenizer_of
@@ -231,7 +231,7 @@ def convert_labels(
     return convert_sequences(labels, to, source)
 
 
-def evaluate(gold: Sequence[Any], predicted: Sequence[Any], *, metric: str = AUTO) -> Evaluation:
+def evaluate(gold: Iterable[Any], predicted: Iterable[Any], *, metric: str = AUTO) -> Evaluation:
     """Score predicted label sequences: chunks as conlleval does, or tokens where there are none.
 
     Texts with spans are scored by their spans: right are those with the same start, end and label.
@@ -248,9 +248,10 @@ def evaluate(gold: Sequence[Any], predicted: Sequence[Any], *, metric: str = AUT
         >>> result.chunks.f1
         100.0
     """
-    if isinstance(gold, (list, tuple)) and gold and is_text(gold[0]):
-        sides = (_tagged(records_of_data(list(texts))) for texts in (gold, predicted))
-        return evaluate_spans(*sides)
+    allowed = "a list of sentences, each a list of labels, or of texts with spans"
+    gold, predicted = as_list(gold, "gold", allowed), as_list(predicted, "predicted", allowed)
+    if gold and is_text(gold[0]):
+        return evaluate_spans(*(_tagged(records_of_data(texts)) for texts in (gold, predicted)))
     return evaluate_sequences(gold, predicted, metric=metric)
 
 
