@@ -246,6 +246,11 @@ def _are_tokens(first: Any, number: int, tokens: bool | None) -> bool | None:
     features = isinstance(first, (Mapping, set, frozenset))
     if first is None:
         return tokens
+    if tokens is not False and isinstance(first, (tuple, list)) and not first:
+        raise CorpusError(
+            f"sentence {number}: the first token has no columns; allowed: a string, or a tuple of "
+            "strings, one per column"
+        )
     if tokens is None:
         if not features and not isinstance(first, (str, Sequence)):
             raise CorpusError(
