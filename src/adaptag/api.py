@@ -13,11 +13,12 @@ from adaptag.corpus.tokenizers import DEFAULT, tokenizer_name, tokenizer_of
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model
 from adaptag.decoding.tagging_job import tagging_job
-from adaptag.errors import CorpusError, ParameterError
+from adaptag.errors import CorpusError, ParameterError, described
 from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences, evaluate_spans
 from adaptag.features.settings import FeatureSettings
 from adaptag.settings import AUTO, split_options, with_options
 from adaptag.storage.encodings import with_encoding
+from adaptag.storage.files import is_source
 from adaptag.storage.tensors import kind_of
 from adaptag.training.callbacks import check_callbacks
 from adaptag.training.saving import Saving
@@ -79,9 +80,10 @@ def train(
             default once a minute.
         format: The format of a column file, if it cannot be detected; ``attributes`` for a
             CRFsuite file; ``jsonl``, ``json``, ``doccano``, ``label-studio`` or ``brat`` for
-            labelled texts; ``docbin`` or a ``DocBinFormat`` for documents of spaCy.
+            labelled texts; ``docbin`` or a ``DocBinFormat`` for documents of spaCy. It is refused
+            where neither ``data`` nor ``dev`` is a file.
         encoding: The encoding of the text files ``data`` and ``dev``, such as ``latin-1`` or
-            ``gbk``. By default UTF-8.
+            ``gbk``. By default UTF-8. It is refused where neither is a file.
         callbacks: Objects that are notified of the progress and can stop training.
         **options: The settings of features (``template``, ``cutoff``, …) and of training
             (``algorithm``, ``passes``, ``seed``, …), and the parameters of the algorithm (``rate``,
@@ -104,6 +106,7 @@ def train(
     )
     settings = TaggingSettings.from_options(training, parameters)
     check_callbacks(callbacks)
+    _check_for_files(format, encoding, data, dev)
     saving = Saving.of(checkpoint, every, resume)
     settings = saving.continued(settings, training)
     origin = start if start is None or isinstance(start, Model) else Model.load(start)
@@ -145,8 +148,18 @@ def encode(
         **options: The settings of features.
     """
     features, _ = split_options(options, FeatureSettings)
+    _check_for_files(format, encoding, data)
     source = with_encoding(data, encoding)
     return _encode(source, labels, FeatureSettings(**features), start, format, threads)
+
+
+def _check_for_files(format: Format, encoding: str | None, *data: Any) -> None:  # noqa: A002
+    """Raise where a format or an encoding is given, and no data is a file."""
+    for name, value in (("format", format), ("encoding", encoding)):
+        if value is not None and not any(map(is_source, data)):
+            raise ParameterError(
+                f"{name} is {described(value)}, but the data is in no file; allowed: None"
+            )
 
 
 def _encode(
@@ -209,6 +222,7 @@ def read(
         encoding: As for ``train``.
         tokenizer: What cuts labelled texts into tokens, as for ``train``.
     """
+    _check_for_files(format, encoding, path)
     corpus: Corpus = corpus_of(with_encoding(path, encoding), format=format, tokenizer=tokenizer)
     return corpus
 
