@@ -24,7 +24,6 @@ from adaptag.classification import documents
 from adaptag.classification.documents import DocumentClassifier, Documents, Scaling
 from adaptag.corpus.documents import parse
 from adaptag.corpus.settings import DocumentFormat
-from adaptag.evaluation.classification import evaluate_classes
 
 REVIEWS = DATA.parent / "amazon_sentiment"
 EWT = DATA.parent / "ud_english_ewt"
@@ -141,9 +140,7 @@ def accuracy(train: list[str], test: list[str], written: DocumentFormat, choice:
         classifier = DocumentClassifier.train(
             Documents(corpus, written), normalise=choice.normalise, rate=choice.rate
         )
-        predicted = classifier.predict(right)
-    gold, names = right.number_labels(classifier.labels)
-    return evaluate_classes(gold, predicted, names).accuracy
+        return classifier.evaluate(Documents(right, written)).accuracy
 
 
 if __name__ == "__main__":

@@ -6,18 +6,19 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
-from adaptag.corpus.data import corpus_of, format_of, is_text
+from adaptag.corpus.data import as_list, corpus_of, format_of, is_text
 from adaptag.corpus.label_files import convert_sequences
 from adaptag.corpus.span_files import LabelledTokens, records_of_data
 from adaptag.corpus.tokenizers import DEFAULT, tokenizer_name, tokenizer_of
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model
 from adaptag.decoding.tagging_job import tagging_job
-from adaptag.errors import CorpusError, ParameterError
+from adaptag.errors import CorpusError, ParameterError, described
 from adaptag.evaluation import Evaluation, evaluate_ids, evaluate_sequences, evaluate_spans
 from adaptag.features.settings import FeatureSettings
 from adaptag.settings import AUTO, split_options, with_options
 from adaptag.storage.encodings import with_encoding
+from adaptag.storage.files import is_source
 from adaptag.storage.tensors import kind_of
 from adaptag.training.callbacks import check_callbacks
 from adaptag.training.saving import Saving
@@ -79,9 +80,10 @@ def train(
             default once a minute.
         format: The format of a column file, if it cannot be detected; ``attributes`` for a
             CRFsuite file; ``jsonl``, ``json``, ``doccano``, ``label-studio`` or ``brat`` for
-            labelled texts; ``docbin`` or a ``DocBinFormat`` for documents of spaCy.
+            labelled texts; ``docbin`` or a ``DocBinFormat`` for documents of spaCy. It is refused
+            where neither ``data`` nor ``dev`` is a file.
         encoding: The encoding of the text files ``data`` and ``dev``, such as ``latin-1`` or
-            ``gbk``. By default UTF-8.
+            ``gbk``. By default UTF-8. It is refused where neither is a file.
         callbacks: Objects that are notified of the progress and can stop training.
         **options: The settings of features (``template``, ``cutoff``, …) and of training
             (``algorithm``, ``passes``, ``seed``, …), and the parameters of the algorithm (``rate``,
@@ -104,6 +106,7 @@ def train(
     )
     settings = TaggingSettings.from_options(training, parameters)
     check_callbacks(callbacks)
+    _check_for_files(format, encoding, data, dev)
     saving = Saving.of(checkpoint, every, resume)
     settings = saving.continued(settings, training)
     origin = start if start is None or isinstance(start, Model) else Model.load(start)
@@ -145,8 +148,18 @@ def encode(
         **options: The settings of features.
     """
     features, _ = split_options(options, FeatureSettings)
+    _check_for_files(format, encoding, data)
     source = with_encoding(data, encoding)
     return _encode(source, labels, FeatureSettings(**features), start, format, threads)
+
+
+def _check_for_files(format: Format, encoding: str | None, *data: Any) -> None:  # noqa: A002
+    """Raise where a format or an encoding is given, and no data is a file."""
+    for name, value in (("format", format), ("encoding", encoding)):
+        if value is not None and not any(map(is_source, data)):
+            raise ParameterError(
+                f"{name} is {described(value)}, but the data is in no file; allowed: None"
+            )
 
 
 def _encode(
@@ -209,6 +222,7 @@ def read(
         encoding: As for ``train``.
         tokenizer: What cuts labelled texts into tokens, as for ``train``.
     """
+    _check_for_files(format, encoding, path)
     corpus: Corpus = corpus_of(with_encoding(path, encoding), format=format, tokenizer=tokenizer)
     return corpus
 
@@ -231,7 +245,7 @@ def convert_labels(
     return convert_sequences(labels, to, source)
 
 
-def evaluate(gold: Sequence[Any], predicted: Sequence[Any], *, metric: str = AUTO) -> Evaluation:
+def evaluate(gold: Iterable[Any], predicted: Iterable[Any], *, metric: str = AUTO) -> Evaluation:
     """Score predicted label sequences: chunks as conlleval does, or tokens where there are none.
 
     Texts with spans are scored by their spans: right are those with the same start, end and label.
@@ -248,9 +262,10 @@ def evaluate(gold: Sequence[Any], predicted: Sequence[Any], *, metric: str = AUT
         >>> result.chunks.f1
         100.0
     """
-    if isinstance(gold, (list, tuple)) and gold and is_text(gold[0]):
-        sides = (_tagged(records_of_data(list(texts))) for texts in (gold, predicted))
-        return evaluate_spans(*sides)
+    allowed = "a list of sentences, each a list of labels, or of texts with spans"
+    gold, predicted = as_list(gold, "gold", allowed), as_list(predicted, "predicted", allowed)
+    if gold and is_text(gold[0]):
+        return evaluate_spans(*(_tagged(records_of_data(texts)) for texts in (gold, predicted)))
     return evaluate_sequences(gold, predicted, metric=metric)
 
 

@@ -116,7 +116,7 @@ def segmenter():
 
 
 def use_classifier(classifier):
-    yield lambda: check_classes(classifier, classifier.predict_texts(TEXTS))
+    yield lambda: check_classes(classifier, classifier.predict(TEXTS))
     yield lambda: classifier.predicted_lines(classifier.read(TEXTS, CLASSES).corpus)
     yield lambda: classifier.evaluate(TEXTS, CLASSES)
     yield lambda: str(classifier)

@@ -113,7 +113,7 @@ FUNCTIONS = [
     lambda r: segmenter().dictionary.copy().add({"天天": r.object(1)}),
     lambda r: segmenter().dictionary.copy().remove(r.object()),
     lambda r: adaptag.DocumentClassifier.train(r.object(), r.object(), passes=1),
-    lambda r: classifier().predict_texts(r.object()),
+    lambda r: classifier().predict(r.object()),
     lambda r: classifier().evaluate(r.object(), r.object()),
     lambda r: adaptag.StreamTrainer("U:%x[0,0]\nB").learn(r.sentences(), r.labels()),
 ]

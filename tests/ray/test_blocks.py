@@ -125,7 +125,7 @@ TABLES = [
     (Cutting(), "segmenter", {"text": TEXT.splitlines()},
      lambda m, x: {"words": m.predict([x])[0]}),
     (Classifying(), "classifier", {"text": DOCUMENTS.splitlines()},
-     lambda m, x: {"label": m.predict_texts([x])[0]}),
+     lambda m, x: {"label": m.predict([x])[0]}),
 ]  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def test_probabilities_of_tables(loaded):
         [word.probability for word in words], abs=1e-6
     )
     added, _ = Classifying(probabilities=True).columns(classifier, table)
-    assert added["label"].to_pylist() == classifier.predict_texts(["老师在公园", "good"])
+    assert added["label"].to_pylist() == classifier.predict(["老师在公园", "good"])
     chances = added["probabilities"].to_pylist()[1]
     assert set(chances) == set(classifier.labels)
     assert sum(chances.values()) == pytest.approx(1)
@@ -296,6 +296,6 @@ def test_models_are_views_of_their_bytes(models):
         adaptag.Segmenter.load(models / "segmenter").compact(prune=0).to_bytes(), np.uint8
     )
     assert adaptag.Segmenter.from_bytes(small).cut("老师在公园看书")
-    assert DocumentClassifier.from_bytes(
-        np.fromfile(models / "classifier", np.uint8)
-    ).predict_texts(REVIEWS)
+    assert DocumentClassifier.from_bytes(np.fromfile(models / "classifier", np.uint8)).predict(
+        REVIEWS
+    )

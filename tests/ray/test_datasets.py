@@ -62,7 +62,7 @@ def test_texts_get_words_and_classes(models):
     classifier = adaptag.load(models / "classifier")
     found = {row["line"]: row for row in both.take_all()}
     assert [list(found[line]["cut"]) for line in lines] == segmenter.predict(lines)
-    assert [found[line]["class"] for line in lines] == classifier.predict_texts(lines)
+    assert [found[line]["class"] for line in lines] == classifier.predict(lines)
     assert set(found[lines[0]]["probabilities"]) == set(classifier.labels)
 
 

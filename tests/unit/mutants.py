@@ -293,12 +293,12 @@ def check_cut(text, words):
 def uses_of_classifier(loaded, path):
     yield "inspect", lambda: looked_at(path)
     yield "shown", lambda: shown(loaded)
-    yield "predict", lambda: loaded.predict_texts(TRIED_TEXTS)
+    yield "predict", lambda: loaded.predict(TRIED_TEXTS)
     yield "evaluate", lambda: shown(loaded.evaluate(TEXTS, CLASSES))
     yield "calibration", lambda: shown(loaded.calibration(TEXTS, CLASSES))
-    yield "calibrated", lambda: loaded.calibrated(TEXTS, CLASSES).predict_texts(TRIED_TEXTS)
-    yield "compact", lambda: loaded.compact(prune=0.1).predict_texts(TRIED_TEXTS)
-    yield "pickle", lambda: pickle.loads(pickle.dumps(loaded)).predict_texts(TRIED_TEXTS)
+    yield "calibrated", lambda: loaded.calibrated(TEXTS, CLASSES).predict(TRIED_TEXTS)
+    yield "compact", lambda: loaded.compact(prune=0.1).predict(TRIED_TEXTS)
+    yield "pickle", lambda: pickle.loads(pickle.dumps(loaded)).predict(TRIED_TEXTS)
 
 
 def uses_of_dataset(loaded, path):

@@ -237,13 +237,13 @@ def test_attributes_and_documents(tmp_path):
     classes = ["pos", "neg", "pos", "neg", "pos", "neg"] * 3
     classifier = DocumentClassifier.train(texts, classes, passes=10)
     small = classifier.compact()
-    assert small.predict_texts(texts) == classifier.predict_texts(texts)
+    assert small.predict(texts) == classifier.predict(texts)
     documents = corpus_of(texts, classes, task=CLASSIFICATION, format=classifier.format)
     mine, theirs = (c.probabilities(documents.corpus) for c in (small, classifier))
     assert np.abs(mine - theirs).max() < 0.05
     small.save(tmp_path / "small")
     again = DocumentClassifier.load(tmp_path / "small")
-    assert again.predict_texts(texts) == classes
+    assert again.predict(texts) == classes
     assert again.evaluate(texts, classes).accuracy == 100
     chosen = classifier.compact(within=0.0, dev=documents)
     assert chosen.evaluate(documents).accuracy == 100

@@ -5,6 +5,7 @@ import io
 import lzma
 import re
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -336,6 +337,44 @@ def test_an_intercept_fires_in_every_document(trained):
     assert "U:intercept" in [index.name(k) for k in range(index.n_predicates)]
     empty = trained.probabilities(parse(["unknown:1"], SVMLIGHT, labelled=False))
     assert empty[0, trained.labels.index("+")] > 0.55
+
+
+def test_texts_and_documents_are_classified():
+    texts = ["good film", "bad film", "good", "bad"]
+    classifier = DocumentClassifier.train(texts, ["+", "-", "+", "-"], passes=5)
+    documents = classifier.read(texts, ["+", "-", "+", "-"])
+    expected = classifier.probabilities(documents.corpus)
+    for data in (texts, tuple(texts), iter(texts), np.array(texts), documents, documents.corpus):
+        assert classifier.predict(data, threads=1) == ["+", "-", "+", "-"], type(data)
+    for data in (texts, iter(texts), documents):
+        np.testing.assert_array_equal(classifier.probabilities(data), expected)
+    assert classifier.predict([]) == []
+    assert classifier.predict(["", "good"])[1] == "+"
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ("good film", "the data is the string 'good film'; allowed: a list of texts, or documents"),
+        (Path("good"), r"the data is the \w+Path .*; allowed: a list of texts, or documents"),
+        (
+            io.StringIO("good"),
+            "the data is the StringIO .*; allowed: a list of texts, or documents",
+        ),
+        (None, "the data is None; allowed: a list of texts, or documents that were read"),
+        (["good", 5], "text 2 is the int 5; allowed: a string"),
+    ],
+)
+def test_what_cannot_be_classified(data, message):
+    classifier = DocumentClassifier.train(["good", "bad"], ["+", "-"], passes=1)
+    for use in (classifier.predict, classifier.probabilities):
+        with pytest.raises(CorpusError, match=f"^{message}"):
+            use(data)
+
+
+def test_features_are_no_texts(trained):
+    with pytest.raises(ParameterError, match="format is 'svmlight'; texts in a list are 'text'"):
+        trained.predict(["good"])
 
 
 def test_the_scale_of_the_data_does_not_matter():

@@ -90,9 +90,12 @@ def test_an_unknown_encoding_is_refused(encoding):
         adaptag.TextFile("x", encoding)
 
 
-def test_an_encoding_is_a_name():
+def test_an_encoding_is_a_name_and_a_path_a_path():
     with pytest.raises(ParameterError, match=r"encoding is .*8.*; allowed: a name"):
         adaptag.read("x", encoding=8)
+    for path in (5, None):
+        with pytest.raises(ParameterError, match=r"path is .*; allowed: a path"):
+            adaptag.TextFile(path, "utf-8")
 
 
 def test_a_text_file_is_read_wherever_a_path_is(tmp_path):
@@ -145,6 +148,18 @@ def test_files_that_are_open_for_text(tmp_path):
 def test_an_open_file_has_its_own_encoding():
     with pytest.raises(ParameterError, match="encoding is for paths; open the file with its"):
         adaptag.read(io.BytesIO(TEXT.encode("latin-1")), encoding="latin-1")
+
+
+@pytest.mark.parametrize("given", [{"format": "jsonl"}, {"encoding": "latin-1"}])
+def test_formats_and_encodings_are_those_of_files(tmp_path, given):
+    sentences = [[("a", "X"), ("b", "Y")]]
+    for use in (adaptag.train, adaptag.encode, adaptag.read):
+        with pytest.raises(ParameterError, match=r"^\w+ is .*, but the data is in no file"):
+            use(sentences, **given)
+    path = tmp_path / "x"
+    path.write_text('{"tokens": ["a", "b"], "tags": ["X", "Y"]}' if "format" in given else "a X\n")
+    for data, dev in ((path, sentences), (sentences, path)):
+        assert adaptag.train(data, dev=dev, passes=1, **given).labels[0] == "X"
 
 
 def test_texts_with_spans_in_an_encoding(tmp_path):

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+import adaptag
 from adaptag.errors import AdaptagError
 from adaptag.evaluation import (
     Evaluation,
@@ -119,6 +120,19 @@ def test_lengths_must_agree():
         evaluate(["O", "O"], ["O"])
     with pytest.raises(AdaptagError, match="2 gold labels but 1 predicted"):
         evaluate_ids(np.array([0, 0]), np.array([0]), np.array([0, 2]), ["O"])
+
+
+def test_what_can_be_evaluated():
+    texts = [adaptag.TaggedText("a", ())]
+    assert adaptag.evaluate(iter(texts), iter(texts)).chunks.gold == 0
+    assert adaptag.evaluate(iter([["O"]]), iter([["O"]])).accuracy == 100
+    with pytest.raises(AdaptagError, match="predicted is the int 5; allowed: a list of sentences"):
+        adaptag.evaluate(texts, 5)
+    message = "sentence 1 is the string 'O'; allowed: a list of labels"
+    with pytest.raises(AdaptagError, match=f"^predicted, {message}"):
+        adaptag.evaluate([["O"]], ["O"])
+    with pytest.raises(AdaptagError, match=f"^labels, {message}"):
+        adaptag.convert_labels(["O"], "iob1")
 
 
 def test_to_dict_is_json():

@@ -9,7 +9,7 @@ import pytest
 
 import adaptag
 from adaptag.corpus.ingredients import ingredients
-from adaptag.errors import AdaptagError
+from adaptag.errors import AdaptagError, ParameterError
 
 SPLITS = ingredients(60, 0, 20)
 TRAIN = [s.tokens for s in SPLITS.train], [s.labels for s in SPLITS.train]
@@ -72,6 +72,11 @@ def test_weights_of_every_kind(rich):
         assert (rich.weights_of(p)[1] == edges[p - node]).all()
     assert rich.weights_of(0)[1] is None
     assert rich.weights_of(node + both)[0] is None
+    n = node + both + edge
+    for model in (rich, rich.compact(prune=0.0)):
+        for predicate in ("x", 1.5, -1, n):
+            with pytest.raises(ParameterError, match=r"the predicate is .*; allowed: 0 to "):
+                model.weights_of(predicate)
 
 
 def test_the_table_and_json(plain, program):

@@ -44,7 +44,7 @@ def answers(model):
         return model.tag(["the", "dog", "sat"])
     if isinstance(model, Segmenter):
         return model.cut("他喜欢北京")
-    return model.predict_texts(["good", "bad"])
+    return model.predict(["good", "bad"])
 
 
 @pytest.mark.parametrize("kind", CLASSES_BY_KIND)

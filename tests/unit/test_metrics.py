@@ -5,13 +5,14 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 from sklearn import metrics as flat
 from sklearn.metrics import make_scorer
 
 import adaptag
 from adaptag import CRF, metrics
-from adaptag.errors import AdaptagError
+from adaptag.errors import AdaptagError, CorpusError
 
 TRUE = [["B-X", "I-X", "O"], ["O", "B-Y"], [], ["B-X"]]
 GUESS = [["B-X", "I-X", "B-Y"], ["O", "O"], [], ["B-X"]]
@@ -102,6 +103,60 @@ def test_lengths_that_differ(name):
         return
     with pytest.raises(AdaptagError, match="sequence 4: y_true holds 1 labels, y_pred 2"):
         score(TRUE, [*GUESS[:3], ["O", "O"]], **given)
+
+
+def as_objects(sequences):
+    array = np.empty(len(sequences), object)
+    array[:] = sequences
+    return array
+
+
+FORMS = {
+    "tuples": lambda s: tuple(map(tuple, s)),
+    "an array of lists": as_objects,
+    "a list of arrays": lambda s: [np.array(labels, object) for labels in s],
+    "a generator of generators": lambda s: ((label for label in labels) for labels in s),
+}
+
+
+def scored(name, *data):
+    given = {"beta": 1} if "fbeta" in name else {}
+    if name.startswith("flat_") and "accuracy" not in name and "report" not in name:
+        given["average"] = "weighted"
+    return getattr(metrics, name)(*data, **given)
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.UndefinedMetricWarning")
+@pytest.mark.parametrize("form", FORMS.values(), ids=FORMS)
+@pytest.mark.parametrize("name", metrics.__all__)
+def test_forms_of_sequences(name, form):
+    partial = [*TRUE[:3], [None]]
+    assert scored(name, form(partial), form(GUESS)) == scored(name, partial, GUESS)
+
+
+def test_a_matrix_of_labels():
+    square = np.array([["B-X", "O"], ["O", "O"]])
+    assert metrics.flat_accuracy_score(square, square[::-1]) == 0.5
+    assert metrics.chunk_f1_score(square, square) == 1.0
+
+
+@pytest.mark.parametrize("name", metrics.__all__)
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (["B-A", "O"], ", sequence 1 is the string 'B-A'; allowed: a list of labels"),
+        (np.array(["B-A", "O"]), r", sequence 1 is .*'B-A'.*; allowed: a list of labels"),
+        ([["O"], None], ", sequence 2 is None; allowed: a list of labels"),
+        ([{"O"}], r", sequence 1 is the set {'O'}; allowed: a list of labels"),
+        ("B-A", " is the string 'B-A'; allowed: a list of sequences, each a list of labels"),
+        (None, " is None; allowed: a list of sequences, each a list of labels"),
+    ],
+)
+def test_what_are_no_sequences(name, data, message):
+    with pytest.raises(CorpusError, match=f"^y_true{message}$"):
+        scored(name, data, data)
+    with pytest.raises(CorpusError, match=f"^y_pred{message}$"):
+        scored(name, [["O"], ["O"]], data)
 
 
 def test_scorers():

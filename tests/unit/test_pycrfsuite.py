@@ -204,6 +204,14 @@ def test_dump_prints(path, capsys):
     assert "(0) wind:strong --> rainy: " in text
 
 
+def test_a_dump_that_cannot_be_written(path, tmp_path):
+    tagger = ours.Tagger()
+    tagger.open(path)
+    for place in (tmp_path, tmp_path / "none" / "x"):
+        with pytest.raises(FileError, match="cannot write: "):
+            tagger.dump(place)
+
+
 def test_a_tagger_of_a_model_in_memory():
     model = adaptag.train([WEATHER], [TAGS], passes=20, scheme="as-is")
     tagger = ours.Tagger.of(model)

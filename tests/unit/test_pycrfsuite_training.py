@@ -13,6 +13,7 @@ from adaptag import pycrfsuite as ours
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.dataset.encoded import Dataset
 from adaptag.errors import CorpusError, FileError, ParameterError
+from adaptag.pycrfsuite.errors import WrongTypeError
 from adaptag.pycrfsuite.parameters import (
     ALGORITHMS,
     FewErrors,
@@ -220,6 +221,20 @@ def test_data_that_does_not_fit():
         with pytest.raises(TypeError, match="a label is"):
             trainer.append([["a"]], [label])
     trainer.append([["a"]], [b"bytes"])
+
+
+def test_arguments_of_wrong_types(tmp_path):
+    """They are type errors, as those of python-crfsuite are."""
+    trainer = ours.Trainer(verbose=False)
+    for items in (None, [["a"]]):
+        with pytest.raises(WrongTypeError, match="the labels are None; allowed: a list of strings"):
+            trainer.append(items, None)
+    for group in ("x", "2", None, 1 << 31, math.nan):
+        with pytest.raises(WrongTypeError, match=r"group is .*; allowed: a whole number"):
+            trainer.append([["a"]], ["A"], group=group)
+    with pytest.raises(TypeError, match=r"holdout is the string 'x'; allowed: a whole number"):
+        trainer.train(tmp_path / "x", holdout="x")
+    trainer.append([["a"]], ["A"], group=np.int64(2))
 
 
 @pytest.mark.parametrize("items", [[], [[]]])

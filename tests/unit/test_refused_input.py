@@ -21,6 +21,7 @@ SENTENCES = [
     ({"the": 1}, "the dict {'the': 1}; allowed: a list of tokens"),
     (None, "None; allowed: a list of tokens"),
     (7, "the int 7; allowed: a list of tokens"),
+    (np.array("a"), "the ndarray array('a', dtype='<U1'); allowed: a list of tokens"),
 ]
 TOKENS = [
     ({"w": "the"}, " is the dict {'w': 'the'}; allowed: a string, or a tuple of strings"),
@@ -53,6 +54,13 @@ def test_what_is_no_token(model, token, message):
     with pytest.raises(CorpusError) as raised:
         ColumnCorpus.from_sentences([["the"], ["a", token]])
     assert str(raised.value).startswith(f"sentence 2, token 2{message}")
+
+
+def test_a_token_without_columns():
+    message = r"^sentence 2: the first token has no columns; allowed: a string, or a tuple of"
+    for empty in ((), []):
+        with pytest.raises(CorpusError, match=message):
+            adaptag.train([[], [empty, empty]], [[], ["A", "B"]])
 
 
 @pytest.mark.parametrize("sentences", ["the cat", {"a": ["b"]}, None, 7])

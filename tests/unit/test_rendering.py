@@ -15,7 +15,7 @@ from adaptag.cli.program import run
 from adaptag.corpus.labels import in_one_line
 from adaptag.corpus.spans import Span, TaggedText
 from adaptag.corpus.tagged_texts import join_tokens, read_tagged_texts
-from adaptag.errors import CorpusError, ParameterError
+from adaptag.errors import CorpusError, FileError, ParameterError
 from adaptag.rendering.colours import DARK, LIGHT, PALETTE, assign_colours, contrast
 from adaptag.rendering.html import direction, html_page
 from adaptag.rendering.terminal import coloured_text, plain_text
@@ -223,6 +223,37 @@ def test_render_writes_a_page(tmp_path):
     assert (tmp_path / "x.html").read_text(encoding="utf-8") == page
     assert page.count("adaptag-text'") == 2
     assert adaptag.render(ROME).count("adaptag-text'") == 1
+
+
+def test_render_takes_dictionaries():
+    spans = [[0, 3, "PER"], [7, 11, "LOC"]]
+    as_dictionary = {"text": ROME.text, "spans": spans}
+    tokens = {"tokens": ["Ada", "in", "Rome"], "tags": ["B-PER", "O", "B-LOC"]}
+    plain = text_of(ROME.text, *((*span, None) for span in spans))
+    expected = adaptag.render([plain] * 3)
+    assert adaptag.render(iter([as_dictionary, plain, tokens])) == expected
+    assert adaptag.render(as_dictionary) == adaptag.render(plain)
+    assert adaptag.render([ROME.to_dict()]) == adaptag.render(ROME)
+    assert "adaptag-text'" not in adaptag.render([])
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (5, "the data is the int 5; allowed: a list of texts with spans"),
+        ("Rome", "the data is the string 'Rome'; allowed: a list of texts with spans"),
+        ([ROME, 5], "text 2: the int 5; allowed: {'text'"),
+        ([ROME, {"text": "a", "spans": [[0, 9, "X"]]}], "text 2: a span from 0 to 9; the text has"),
+    ],
+)
+def test_what_cannot_be_rendered(texts, message):
+    with pytest.raises(CorpusError, match=f"^{message}"):
+        adaptag.render(texts)
+
+
+def test_a_page_needs_a_path():
+    with pytest.raises(FileError, match="the file is the int 5; allowed: a path"):
+        adaptag.render(ROME, 5)
 
 
 # ---- tagged files ---------------------------------------------------------------------------

@@ -61,7 +61,7 @@ NAMES = {
     "segmenter": "known words",
     "untrained": "not trained",
     "compact segmenter": "compact segmenter",
-    "classifier": "classifier.predict_texts",
+    "classifier": "classifier.predict",
     "evaluation": "overall",
     "segmentation": "OOV recall",
     "classification": "right ↓ predicted →",

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import adaptag
-from adaptag.errors import AdaptagError, FileError, ModelError
+from adaptag.errors import AdaptagError, FileError, ModelError, ParameterError
 from adaptag.storage.files import check_outputs, check_writable, read_bytes, replace_file
 from adaptag.storage.stored import PickledFields
 from adaptag.storage.tensors import DTYPES, read_tensors, tensors_from_buffer, write_tensors
@@ -123,6 +123,33 @@ def test_files_that_cannot_be_read(tmp_path, name):
         read_tensors(tmp_path / name, "thing")
 
 
+@pytest.mark.parametrize("source", [5, None, ["x"], b"x"])
+def test_what_is_no_file(source):
+    with pytest.raises(FileError, match=r"^the file is .*; allowed: a path, or an open file$"):
+        read_bytes(source)
+    with pytest.raises(FileError, match=r"^the file is .*; allowed: a path"):
+        adaptag.evaluate_file(source)
+
+
+@pytest.mark.parametrize("mode", ["r", "rb"])
+def test_a_file_that_is_closed(tmp_path, mode):
+    (tmp_path / "x").write_bytes(b"a\tA\n")
+    with (tmp_path / "x").open(mode) as file:
+        pass
+    for use in (adaptag.train, adaptag.evaluate_file, adaptag.Segmenter.train):
+        with pytest.raises(FileError, match=r"x: the file is closed; allowed: an open file$"):
+            use(file)
+
+
+@pytest.mark.parametrize("data", [None, "x", 5])
+@pytest.mark.parametrize(
+    "kind", [adaptag.Model, adaptag.Segmenter, adaptag.DocumentClassifier], ids=lambda k: k.kind
+)
+def test_what_are_no_bytes(kind, data):
+    with pytest.raises(ParameterError, match=rf"^the {kind.kind} is .*; allowed: the bytes of its"):
+        kind.from_bytes(data)
+
+
 # ---- writing --------------------------------------------------------------------------------
 
 
@@ -171,6 +198,12 @@ def test_places_that_cannot_be_written(tmp_path):
     (tmp_path / "folder").mkdir()
     with pytest.raises(FileError, match="cannot write: "), replace_file(tmp_path / "folder"):
         pass
+    for name in (5, None, "a\0b"):
+        with (
+            pytest.raises(FileError, match=r"^the file is .*; allowed: a path"),
+            replace_file(name),
+        ):
+            pass
     assert [p.name for p in tmp_path.iterdir()] == ["folder"]
 
 

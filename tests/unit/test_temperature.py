@@ -335,7 +335,7 @@ def test_classifiers_of_documents(tmp_path):
     plain = DocumentClassifier.train(*train, **options)
     calibrated = plain.calibrated(*dev)
     assert calibrated.model.temperature > 1.5
-    assert calibrated.predict_texts(texts) == plain.predict_texts(texts)
+    assert calibrated.predict(texts) == plain.predict(texts)
     before, after = (each.calibration(*dev) for each in (plain, calibrated))
     assert list(after.parts) == ["documents"]
     assert after["documents"].count == 100

@@ -54,6 +54,8 @@ def test_lines_kinds_comments_and_macros():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
+        (5, "t:1:1: the template is the int 5; allowed: its text"),
+        (None, "t:1:1: the template is None; allowed: its text"),
         ("", "t:1:1: no template line; allowed: U"),
         ("# only\n\n", "t:1:1: no template line"),
         ("B\nX01:%x[0,0]", "t:2:1: 'X' does not start a template line; allowed: U, B, *, #"),

@@ -8,14 +8,15 @@ from typing import IO, TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from adaptag.classification.settings import DocumentFeatures
-from adaptag.corpus.data import CLASSIFICATION, corpus_of
+from adaptag.corpus.attributes import AttributeCorpus
+from adaptag.corpus.data import CLASSIFICATION, as_list, corpus_of
 from adaptag.corpus.documents import Documents, read_parts
 from adaptag.corpus.labels import warn_of_unknown_labels
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model
 from adaptag.decoding.options import DecodingOptions
-from adaptag.errors import CorpusError, ModelError, ParameterError
+from adaptag.errors import CorpusError, ModelError, ParameterError, described
 from adaptag.evaluation.calibration import BINS, Calibration
 from adaptag.evaluation.classification import ClassificationScore, evaluate_classes
 from adaptag.features.settings import FeatureSettings
@@ -23,6 +24,7 @@ from adaptag.features.template import Template
 from adaptag.model.summary import model_facts, trained_briefly
 from adaptag.rendering.tables import Shown, facts_table
 from adaptag.settings import AUTO, split_options, with_options
+from adaptag.storage.files import is_source
 from adaptag.storage.stored import Stored
 from adaptag.training.job import TrainingJob
 from adaptag.training.saving import Saving
@@ -33,13 +35,14 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from adaptag.corpus.attributes import AttributeCorpus
     from adaptag.storage.files import PathLike, Source
     from adaptag.training.callbacks import Callback
 
+    Unlabelled = Iterable[str] | AttributeCorpus | Documents
+
 __all__ = ["DocumentClassifier", "classification_job"]
 
-USE = "classifier.predict_texts(texts), classifier.evaluate(data), classifier.save(path)"
+USE = "classifier.predict(texts), classifier.evaluate(data), classifier.save(path)"
 SECTION = "documents"  # of the configuration
 TEMPLATE = Template("U:intercept", attributes=True, name="documents")  # it fires always
 # The length of documents: a step of a rate r moves the score of a document by up to r · LENGTH², so
@@ -229,14 +232,14 @@ class DocumentClassifier(Shown, Stored):
         """
         return read_parts(path, self.format, labelled=False, bare=bare, line=line)
 
-    def predict(self, corpus: AttributeCorpus, threads: int | None = None) -> NDArray[np.int32]:
-        """The best class of each document, by number, ``[N]``, on all cores or some threads."""
-        return self.model.tag_corpus(self.scaling(corpus), DecodingOptions(threads=threads))
+    def predict(self, data: Unlabelled, threads: int | None = None) -> list[str]:
+        """Find the best class of each document.
 
-    def predict_texts(self, texts: Iterable[str]) -> list[str]:
-        """The best class of each text."""
-        documents = corpus_of(texts, task=CLASSIFICATION, format=self.format, labelled=False)
-        return [self.labels[number] for number in self.predict(documents.corpus).tolist()]
+        Args:
+            data: A list of texts, or documents that were read.
+            threads: The number of threads; None means one per core.
+        """
+        return [self.labels[y] for y in self._best(self._scaled(data), threads).tolist()]
 
     def predicted_lines(self, corpus: AttributeCorpus, *, probabilities: bool = False) -> bytes:
         """Classify in this thread: a line for each document, with its class.
@@ -245,19 +248,37 @@ class DocumentClassifier(Shown, Stored):
         """
         names = self.labels
         if not probabilities:
-            numbers = self.predict(corpus, threads=1).tolist()
-            return "".join(f"{names[y]}\n" for y in numbers).encode()
+            return "".join(f"{name}\n" for name in self.predict(corpus, threads=1)).encode()
         lines = []
         for row in self.probabilities(corpus, threads=1).tolist():
             cells = [f"{name}:{p:.6f}" for name, p in zip(names, row, strict=True)]
             lines.append("\t".join([names[row.index(max(row))], *cells]) + "\n")
         return "".join(lines).encode()
 
-    def probabilities(
-        self, corpus: AttributeCorpus, threads: int | None = None
-    ) -> NDArray[np.float32]:
-        """The probability of each class for each document, ``[N, Y]``."""
-        return self.model.marginals_corpus(self.scaling(corpus), DecodingOptions(threads=threads))
+    def probabilities(self, data: Unlabelled, threads: int | None = None) -> NDArray[np.float32]:
+        """Compute the probability of each class for each document, ``[N, Y]``.
+
+        Args:
+            data: As for ``predict``.
+            threads: As for ``predict``.
+        """
+        return self.model.marginals_corpus(self._scaled(data), DecodingOptions(threads=threads))
+
+    def _best(self, scaled: AttributeCorpus, threads: int | None = None) -> NDArray[np.int32]:
+        """The best class of each document, by number, ``[N]``."""
+        return self.model.tag_corpus(scaled, DecodingOptions(threads=threads))
+
+    def _scaled(self, data: Unlabelled) -> AttributeCorpus:
+        """Documents to classify, with scaled values."""
+        if isinstance(data, AttributeCorpus):
+            return self.scaling(data)
+        if not isinstance(data, Documents):
+            allowed = "a list of texts, or documents that were read"
+            if is_source(data):  # an open file is a list of lines, too
+                raise CorpusError(f"the data is {described(data)}; allowed: {allowed}")
+            data = as_list(data, "the data", allowed)
+        documents = corpus_of(data, task=CLASSIFICATION, format=self.format, labelled=False)
+        return self.scaling(documents.corpus)
 
     def calibration(
         self, data: Any, labels: Iterable[str] | None = None, *, bins: int = BINS
@@ -290,7 +311,7 @@ class DocumentClassifier(Shown, Stored):
         """Classify labelled documents, and score the classes; data and labels as for ``train``."""
         documents = self.read(data, labels)
         gold, names = documents.corpus.number_labels(self.labels)
-        return evaluate_classes(gold, self.predict(documents.corpus), names)
+        return evaluate_classes(gold, self._best(self._scaled(documents)), names)
 
     def _write(self, file: IO[bytes]) -> None:
         self.model.write_as(self.kind, file)

@@ -7,7 +7,7 @@ is of the wrong type is refused with what was found and what is allowed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.attributes import AttributeCorpus
@@ -34,6 +34,7 @@ __all__ = [
     "format_of",
     "is_iterable",
     "is_text",
+    "label_lists",
 ]
 
 TAGGING = "tagging"
@@ -143,6 +144,24 @@ def as_list(data: Any, name: str, allowed: str = "a list") -> list[Any]:
     return data if isinstance(data, list) else list(data)
 
 
+def label_lists(data: Any, name: str, item: str = "sentence") -> list[list[Any]]:
+    """Return the labels of each sentence as a list, or raise if they are not in collections.
+
+    Args:
+        data: The labels of each sentence. Those of one sentence have an order: they are no set.
+        name: What they are.
+        item: What a sentence is called.
+    """
+    allowed = "a list of labels"
+    lists = []
+    for number, labels in enumerate(as_list(data, name, f"a list of {item}s, each {allowed}"), 1):
+        place = f"{name}, {item} {number}"
+        if isinstance(labels, Set):
+            raise CorpusError(f"{place} is {described(labels)}; allowed: {allowed}")
+        lists.append(as_list(labels, place, allowed))
+    return lists
+
+
 def is_iterable(data: Any) -> bool:
     """Whether data can be iterated over: arrays without dimensions only say so."""
     return isinstance(data, Iterable) and getattr(data, "ndim", 1) != 0
@@ -227,6 +246,11 @@ def _are_tokens(first: Any, number: int, tokens: bool | None) -> bool | None:
     features = isinstance(first, (Mapping, set, frozenset))
     if first is None:
         return tokens
+    if tokens is not False and isinstance(first, (tuple, list)) and not first:
+        raise CorpusError(
+            f"sentence {number}: the first token has no columns; allowed: a string, or a tuple of "
+            "strings, one per column"
+        )
     if tokens is None:
         if not features and not isinstance(first, (str, Sequence)):
             raise CorpusError(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag.corpus.chunks import ChunkScheme
-from adaptag.corpus.data import as_list
+from adaptag.corpus.data import label_lists
 from adaptag.corpus.labels import number_sequences
 from adaptag.corpus.schemes import LabelConversion
 from adaptag.errors import CorpusError, ParameterError, counted
@@ -66,8 +66,7 @@ def convert_sequences(
     sequences: Sequence[Sequence[str]], to: str, source: str = AUTO
 ) -> list[list[str]]:
     """The labels of sentences in another scheme; see ``convert_column``."""
-    sequences = as_list(sequences, "labels", "a list of sentences, each a list of labels")
-    sequences = [as_list(labels, "the labels of a sentence") for labels in sequences]
+    sequences = label_lists(sequences, "labels")
     offsets = np.cumsum([0, *map(len, sequences)]).astype(np.int64)
     ids, known = number_sequences(sequences, offsets)
     if (ids < 0).any():

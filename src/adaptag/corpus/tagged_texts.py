@@ -6,13 +6,13 @@ import io
 import itertools
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from adaptag.corpus.chunks import ChunkScheme
 from adaptag.corpus.columns import ColumnCorpus, no_sentence
-from adaptag.corpus.span_files import OUTSIDE, LabelledTokens
+from adaptag.corpus.span_files import OUTSIDE, LabelledTokens, record_of
 from adaptag.corpus.spans import Span, TaggedText
 from adaptag.errors import ParameterError, unknown
 from adaptag.settings import AUTO
@@ -33,6 +33,7 @@ __all__ = [
     "first_column",
     "join_tokens",
     "read_tagged_texts",
+    "texts_of_data",
     "token_spans",
     "token_text",
 ]
@@ -141,7 +142,7 @@ def read_tagged_texts(
             says, or else what its first line looks like.
         columns: The format of a column file.
     """
-    from adaptag.corpus.annotation_files import READERS, read_records
+    from adaptag.corpus.annotation_files import READERS
     from adaptag.corpus.data import format_of
     from adaptag.corpus.docbin import DOCBIN_FORMATS, is_docbin, read_docbin
 
@@ -153,18 +154,28 @@ def read_tagged_texts(
         yield from column_texts(corpus, *corpus.number_labels())
         return
     if name not in (None, COLUMNS):
-        yield from _record_texts(list(read_records(path, name)), path)
+        yield from _read_texts(path, name)
         return
     data = read_bytes(path)
     if name is None and _is_json(data):
         file = io.BytesIO(data)
         file.name = shown(path)
-        yield from _record_texts(list(read_records(file, JSON_LINES)), path)
+        yield from _read_texts(file, JSON_LINES)
         return
     corpus = ColumnCorpus.from_bytes(data, shown(path), columns)
     if len(corpus) == 0:
         raise no_sentence(path)
     yield from column_texts(corpus, *corpus.number_labels())
+
+
+def texts_of_data(items: Iterable[Any]) -> list[TaggedText]:
+    """The texts of Python data: tagged texts as they are, dictionaries like those of JSON lines."""
+    texts = list(items)
+    others = [k for k, item in enumerate(texts) if not isinstance(item, TaggedText)]
+    records = [record_of(texts[k], f"text {k + 1}", 0) for k in others]
+    for k, text in zip(others, _texts_of_records(records), strict=True):
+        texts[k] = text
+    return texts
 
 
 def _is_json(data: bytes) -> bool:
@@ -176,10 +187,18 @@ def _is_json(data: bytes) -> bool:
         return line.startswith((b'{"', b'{ "'))
 
 
-def _record_texts(records: Sequence[Record], path: Source) -> Iterator[TaggedText]:
-    """The texts of records; the tags of all that are cut into tokens are one label set."""
+def _read_texts(path: Source, format: str) -> Iterator[TaggedText]:  # noqa: A002
+    """The texts of a file of labelled texts."""
+    from adaptag.corpus.annotation_files import read_records
+
+    records = list(read_records(path, format))
     if not records:
         raise no_sentence(path)
+    return _texts_of_records(records)
+
+
+def _texts_of_records(records: Sequence[Record]) -> Iterator[TaggedText]:
+    """The texts of records; the tags of all that are cut into tokens are one label set."""
     cut = [record for record in records if isinstance(record, LabelledTokens)]
     labels = [label for record in cut for label in record.labels]
     numbers = {name: n for n, name in enumerate(dict.fromkeys(filter(None, labels)))}

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SentenceDecoder"]
 
+LISTS = frozenset((list, tuple))
+
 
 class SentenceDecoder(ChainDecoder):
     """A linear chain that finds the labels of sentences, by name."""
@@ -71,6 +73,9 @@ class SentenceDecoder(ChainDecoder):
         listed = as_list(sentences, "sentences", "a list of sentences, each a list of tokens")
         plain = legal is None and constraints is None
         if plain and not self.index.template.attributes:
+            if not LISTS.issuperset(map(type, listed)):
+                for number, sentence in enumerate(listed, 1):
+                    _check_iterable(sentence, number)
             for sentence in listed:  # all tokens must have as many columns as the first one
                 if isinstance(sentence, (list, tuple)) and sentence:
                     self._check_first(sentence)
@@ -183,8 +188,8 @@ class SentenceDecoder(ChainDecoder):
                     f"a token has {counted(n, 'column')}; the model was trained with "
                     f"{self.index.n_columns}"
                 )
-        elif not is_iterable(sentence):
-            raise CorpusError(f"sentence 1 is {described(sentence)}; allowed: a list of tokens")
+        else:
+            _check_iterable(sentence, 1)
 
     @cached_property
     def _token_columns(self) -> Container[int]:
@@ -226,3 +231,8 @@ class SentenceDecoder(ChainDecoder):
                     raise ParameterError(f"allowed, token {t}: {unknown('label', label, numbers)}")
                 mask[t, numbers[label]] = 1
         return mask
+
+
+def _check_iterable(sentence: object, number: int) -> None:
+    if not is_iterable(sentence):
+        raise CorpusError(f"sentence {number} is {described(sentence)}; allowed: a list of tokens")

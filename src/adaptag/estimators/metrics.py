@@ -1,7 +1,7 @@
 """Scores of label sequences, under the names that users of sklearn-crfsuite know.
 
-``y_true`` and ``y_pred`` are lists of label lists. Positions whose true label is None do not count.
-All but the report can be handed to ``sklearn.metrics.make_scorer``.
+``y_true`` and ``y_pred`` hold a list of labels for each sequence. Positions whose true label is
+None do not count. All but the report can be handed to ``sklearn.metrics.make_scorer``.
 """
 
 from __future__ import annotations
@@ -17,16 +17,18 @@ except ImportError:
 
 from sklearn import metrics
 
+from adaptag.corpus.data import label_lists
 from adaptag.errors import AdaptagError
 from adaptag.estimators.weights import checked_weights
 from adaptag.evaluation import evaluate_sequences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    Labels = Sequence[Sequence[str | None]]
+    Labels = Iterable[Iterable[str | None]]
+    Pairs = list[tuple[list[str | None], list[str | None]]]
 
 __all__ = [
     "chunk_f1_score",
@@ -82,17 +84,17 @@ def sequence_accuracy_score(
 
     A sequence with another number of labels is wrong. The score is 0 where there are no sequences.
     """
-    _check_number(y_true, y_pred)
-    if not len(y_true):
+    pairs = _label_pairs(y_true, y_pred)
+    if not pairs:
         return 0.0
-    weights = np.ones(len(y_true))
+    weights = np.ones(len(pairs))
     if sample_weight is not None:
-        weights = checked_weights(sample_weight, len(y_true))
-    known = np.array([any(label is not None for label in truth) for truth in y_true], bool)
+        weights = checked_weights(sample_weight, len(pairs))
+    known = np.array([any(label is not None for label in truth) for truth, _ in pairs], bool)
     right = [
         len(truth) == len(guess)
         and all(a is None or a == b for a, b in zip(truth, guess, strict=True))
-        for truth, guess in zip(y_true, y_pred, strict=True)
+        for truth, guess in pairs
     ]
     return _mean(np.array(right, bool), weights * known)
 
@@ -102,8 +104,7 @@ def chunk_f1_score(y_true: Labels, y_pred: Labels) -> float:
 
     Chunks are known only where all labels are, so sequences with None are ignored.
     """
-    _check(y_true, y_pred)
-    pairs = [pair for pair in zip(y_true, y_pred, strict=True) if None not in pair[0]]
+    pairs = [pair for pair in _aligned_pairs(y_true, y_pred) if None not in pair[0]]
     gold: Any = [truth for truth, _ in pairs]
     predicted: Any = [guess for _, guess in pairs]
     evaluation = evaluate_sequences(gold, predicted)
@@ -112,18 +113,24 @@ def chunk_f1_score(y_true: Labels, y_pred: Labels) -> float:
     return 0.0 if evaluation.chunks is None else evaluation.chunks.f1 / 100
 
 
-def _check_number(y_true: Labels, y_pred: Labels) -> None:
-    if len(y_true) != len(y_pred):
-        raise AdaptagError(f"y_true holds {len(y_true)} sequences, y_pred {len(y_pred)}")
+def _label_pairs(y_true: Labels, y_pred: Labels) -> Pairs:
+    """The true and the predicted labels of each sequence."""
+    truths = label_lists(y_true, "y_true", "sequence")
+    guesses = label_lists(y_pred, "y_pred", "sequence")
+    if len(truths) != len(guesses):
+        raise AdaptagError(f"y_true holds {len(truths)} sequences, y_pred {len(guesses)}")
+    return list(zip(truths, guesses, strict=True))
 
 
-def _check(y_true: Labels, y_pred: Labels) -> None:
-    _check_number(y_true, y_pred)
-    for number, (truth, guess) in enumerate(zip(y_true, y_pred, strict=True), 1):
+def _aligned_pairs(y_true: Labels, y_pred: Labels) -> Pairs:
+    """The same; raise where a sequence has not as many of both."""
+    pairs = _label_pairs(y_true, y_pred)
+    for number, (truth, guess) in enumerate(pairs, 1):
         if len(truth) != len(guess):
             raise AdaptagError(
                 f"sequence {number}: y_true holds {len(truth)} labels, y_pred {len(guess)}"
             )
+    return pairs
 
 
 def _flat(
@@ -134,18 +141,18 @@ def _flat(
     **kwargs: Any,
 ) -> Any:
     """Call a metric on the labels of all positions that are known."""
-    _check(y_true, y_pred)
+    sequences = _aligned_pairs(y_true, y_pred)
     pairs = [
         pair
-        for truth, guess in zip(y_true, y_pred, strict=True)
+        for truth, guess in sequences
         for pair in zip(truth, guess, strict=True)
         if pair[0] is not None
     ]
     if not pairs:
         raise AdaptagError("y_true holds no label that is known")
     if sample_weight is not None:
-        counts = [sum(label is not None for label in truth) for truth in y_true]
-        kwargs["sample_weight"] = np.repeat(checked_weights(sample_weight, len(y_true)), counts)
+        counts = [sum(label is not None for label in truth) for truth, _ in sequences]
+        kwargs["sample_weight"] = np.repeat(checked_weights(sample_weight, len(counts)), counts)
     truths, guesses = zip(*pairs, strict=True)
     return metric(list(truths), list(guesses), **kwargs)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Set
 from dataclasses import asdict, dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag.corpus.chunks import ChunkScheme
-from adaptag.corpus.data import is_iterable
+from adaptag.corpus.data import label_lists
 from adaptag.errors import AdaptagError, CorpusError, ParameterError, described, unknown
 from adaptag.rendering.tables import Shown
 from adaptag.settings import AUTO
@@ -274,7 +273,7 @@ def _by_type(names: Sequence[str], *items: NDArray[np.integer[Any]]) -> dict[str
 
 
 def evaluate_sequences(
-    gold: Sequence[Sequence[str]], predicted: Sequence[Sequence[str]], *, metric: str = AUTO
+    gold: Iterable[Iterable[str]], predicted: Iterable[Iterable[str]], *, metric: str = AUTO
 ) -> Evaluation:
     """Compare the labels of sentences.
 
@@ -286,44 +285,34 @@ def evaluate_sequences(
     Raises:
         AdaptagError: The two differ in the number of sentences, or of labels in a sentence.
     """
-    for side, sentences in (("gold", gold), ("predicted", predicted)):
-        _check_labels(side, sentences)
-    if len(gold) != len(predicted):
-        raise AdaptagError(f"{len(gold)} gold sentences but {len(predicted)} predicted ones")
-    for number, (truth, guess) in enumerate(zip(gold, predicted, strict=True), start=1):
+    truths, guesses = _checked_labels(gold, "gold"), _checked_labels(predicted, "predicted")
+    if len(truths) != len(guesses):
+        raise AdaptagError(f"{len(truths)} gold sentences but {len(guesses)} predicted ones")
+    for number, (truth, guess) in enumerate(zip(truths, guesses, strict=True), start=1):
         if len(truth) != len(guess):
             raise AdaptagError(
                 f"sentence {number}: {len(truth)} gold labels but {len(guess)} predicted ones"
             )
-    labels = sorted({*chain(*gold), *chain(*predicted)})
+    labels = sorted({*chain(*truths), *chain(*guesses)})
     index = {label: i for i, label in enumerate(labels)}
-    truths, guesses = (
+    true_ids, predicted_ids = (
         np.array([index[label] for label in chain(*side)], dtype=np.int32)
-        for side in (gold, predicted)
+        for side in (truths, guesses)
     )
-    offsets = np.cumsum([0, *map(len, gold)])
-    return evaluate_ids(truths, guesses, offsets, labels, metric=metric)
+    offsets = np.cumsum([0, *map(len, truths)])
+    return evaluate_ids(true_ids, predicted_ids, offsets, labels, metric=metric)
 
 
-def _check_labels(side: str, sentences: object) -> None:
-    """Raise unless sentences are lists of labels, which are strings."""
-    if not _is_list(sentences):
-        raise CorpusError(f"{side} is {described(sentences)}; allowed: a list of sentences")
-    for number, labels in enumerate(sentences, 1):  # type: ignore[var-annotated, arg-type]
-        if not _is_list(labels):
-            raise CorpusError(
-                f"{side}, sentence {number} is {described(labels)}; allowed: a list of labels"
-            )
+def _checked_labels(sentences: Iterable[Iterable[str]], side: str) -> list[list[str]]:
+    """The labels of each sentence as a list; raise unless they are strings."""
+    lists = label_lists(sentences, side)
+    for number, labels in enumerate(lists, 1):
         for label in labels:
             if not isinstance(label, str):
                 raise CorpusError(
                     f"{side}, sentence {number}: a label is {described(label)}; allowed: a string"
                 )
-
-
-def _is_list(value: object) -> bool:
-    listed = hasattr(value, "__len__") and is_iterable(value)
-    return listed and not isinstance(value, (str, bytes, Mapping, Set))
+    return lists
 
 
 def conlleval_text(evaluation: Evaluation) -> str:

@@ -36,7 +36,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from adaptag._native import core
-from adaptag.errors import TemplateError, unknown
+from adaptag.errors import TemplateError, described, unknown
 from adaptag.storage.files import read_bytes
 
 if TYPE_CHECKING:
@@ -105,6 +105,10 @@ class Template:
     lines: tuple[Line, ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.text, str):
+            raise TemplateError(
+                f"{self.name}:1:1: the template is {described(self.text)}; allowed: its text"
+            )
         object.__setattr__(self, "wapiti", self.wapiti or WAPITI.search(self.text) is not None)
         lines = tuple(
             self._parse(number, text)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Integral
 from typing import IO, TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 
 from adaptag._native import core
 from adaptag.dataset.encoded import INDEX, prefixed
-from adaptag.errors import ModelError, ParameterError
+from adaptag.errors import ModelError, ParameterError, described
 from adaptag.features.characters import CharacterIndex
 from adaptag.features.index import FeatureIndex
 from adaptag.model.compact_index import CompactIndex
@@ -176,7 +177,10 @@ class LinearChain(Shown, Stored, Generic[Index]):
         self, predicate: int
     ) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
         """The node weights ``[Y]`` and edge weights ``[Y, Y]`` of a predicate, where it has any."""
-        node, both, _ = self.index.n_of_kind
+        node, both, edge = self.index.n_of_kind
+        n = node + both + edge
+        if not isinstance(predicate, Integral) or not 0 <= predicate < n:
+            raise ParameterError(f"the predicate is {described(predicate)}; allowed: 0 to {n - 1}")
         if isinstance(self.index, CompactIndex):
             _, previous, labels, values = self.index.native.weights(predicate, predicate + 1)
             rows = np.zeros((1 + len(self.states), len(self.states)), np.float32)

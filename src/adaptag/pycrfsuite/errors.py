@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from adaptag.errors import AdaptagError
 
-__all__ = ["CRFSuiteError", "LabelError", "LabelTypeError", "TaggerClosedError"]
+__all__ = ["CRFSuiteError", "LabelError", "TaggerClosedError", "WrongTypeError"]
 
 
 class CRFSuiteError(AdaptagError):
@@ -30,5 +30,5 @@ class LabelError(CRFSuiteError, RuntimeError):
     """A label is not one of the model's."""
 
 
-class LabelTypeError(CRFSuiteError, TypeError):
-    """A label is not a string."""
+class WrongTypeError(CRFSuiteError, TypeError):
+    """A label is not a string, or a group not a number."""

@@ -6,7 +6,6 @@ import contextlib
 import math
 import os
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from adaptag._native import core
@@ -16,7 +15,7 @@ from adaptag.foreign.crfsuite import MAGIC, crfsuite_header, read_sparse
 from adaptag.foreign.sparse_chain import SparseChain
 from adaptag.pycrfsuite._dumpparser import ParsedDump, dump_lines, parsed_dump
 from adaptag.pycrfsuite.errors import LabelError, TaggerClosedError
-from adaptag.storage.files import read_bytes, shown
+from adaptag.storage.files import read_bytes, replace_file, shown
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -151,7 +150,8 @@ class Tagger:
         if filename is None:
             sys.stdout.write(text)
         else:
-            Path(os.fsdecode(filename)).write_text(text, encoding="utf-8")
+            with replace_file(os.fsdecode(filename)) as file:
+                file.write(text.encode())
 
     def info(self) -> ParsedDump:
         """The weights by the names of attributes and labels."""

@@ -12,6 +12,7 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.corpus.attributes import AttributeCorpus
+from adaptag.corpus.data import is_iterable
 from adaptag.corpus.settings import AS_IS
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.tagging_job import tagging_job
@@ -21,7 +22,7 @@ from adaptag.foreign.crfsuite import crfsuite_bytes
 from adaptag.foreign.sparse_chain import SparseChain
 from adaptag.pycrfsuite import log
 from adaptag.pycrfsuite._logparser import TrainLogParser
-from adaptag.pycrfsuite.errors import LabelTypeError
+from adaptag.pycrfsuite.errors import WrongTypeError
 from adaptag.pycrfsuite.items import ItemSequence
 from adaptag.pycrfsuite.parameters import Conversion, Declaration, convert, declaration, parse
 from adaptag.pycrfsuite.seen_pairs import restrict
@@ -40,6 +41,7 @@ __all__ = ["BaseTrainer", "Trainer", "save_model"]
 
 MODEL_TYPE = "crf1d"
 ENDING = ".crfsuite"
+MAX_GROUP = 1 << 31
 
 
 @dataclass
@@ -51,6 +53,8 @@ class _Data:
     groups: list[int] = field(default_factory=list)
 
     def append(self, xseq: Iterable[Any], yseq: Sequence[str], group: int) -> None:
+        if not is_iterable(yseq):
+            raise WrongTypeError(f"the labels are {described(yseq)}; allowed: a list of strings")
         labels = [_label(label) for label in yseq]
         items = xseq if isinstance(xseq, Sized) else ItemSequence(xseq)
         if len(items) != len(labels):
@@ -73,8 +77,15 @@ def _label(label: Any) -> str:
     if isinstance(label, bytes):
         return label.decode()
     if not isinstance(label, str):
-        raise LabelTypeError(f"a label is {described(label)}; allowed: a string")
+        raise WrongTypeError(f"a label is {described(label)}; allowed: a string")
     return label
+
+
+def _group(group: Any, name: str) -> int:
+    number = isinstance(group, (int, float, np.integer, np.floating))
+    if not number or not -MAX_GROUP <= group < MAX_GROUP:
+        raise WrongTypeError(f"{name} is {described(group)}; allowed: a whole number of 32 bits")
+    return int(group)
 
 
 class BaseTrainer:
@@ -124,7 +135,7 @@ class BaseTrainer:
             yseq: A label for each item.
             group: The number of a group, by which ``train`` can hold out sequences.
         """
-        self._data.append(xseq, yseq, int(group))
+        self._data.append(xseq, yseq, _group(group, "group"))
 
     def select(self, algorithm: str, type: str = MODEL_TYPE) -> None:  # noqa: A002
         """Choose the algorithm; its parameters get their defaults.
@@ -189,14 +200,14 @@ class BaseTrainer:
             holdout: The number of a group that is not trained on but tagged after each iteration,
                 and scored in the log; -1 for none.
         """
-        path = os.fsdecode(model)
+        path, holdout = os.fsdecode(model), _group(holdout, "holdout")
         if path:
             check_writable(path)
         self._before_train()
         for line in log.head_lines(self._values, holdout):
             self.message(line)
         began = time.perf_counter()
-        result = self._run(int(holdout))
+        result = self._run(holdout)
         self.message(f"Total seconds required for training: {time.perf_counter() - began:.3f}\n")
         self.message("\n")
         self._store(path, result)

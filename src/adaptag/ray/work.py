@@ -23,7 +23,7 @@ from adaptag.corpus.columns import (
     column_parts,
     column_start,
 )
-from adaptag.corpus.data import CLASSIFICATION, corpus_of
+from adaptag.corpus.data import corpus_of
 from adaptag.corpus.text import text_parts
 from adaptag.decoding.model import Model
 from adaptag.decoding.tagged import TagOptions, tagged_attributes, tagged_columns
@@ -383,9 +383,7 @@ class Classifying(Work):
         if not texts:
             none = np.empty((0, len(model.labels)), np.float32) if self.probabilities else None
             return [], none
-        documents = corpus_of(texts, task=CLASSIFICATION, format=model.format, labelled=False)
         if not self.probabilities:
-            numbers = model.predict(documents.corpus, threads)
-            return [model.labels[y] for y in numbers.tolist()], None
-        rows = model.probabilities(documents.corpus, threads)
+            return model.predict(texts, threads), None
+        rows = model.probabilities(texts, threads)
         return [model.labels[y] for y in rows.argmax(axis=1).tolist()], rows

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from adaptag.corpus.data import CLASSIFICATION, corpus_of
+from adaptag.corpus.data import corpus_of
 from adaptag.corpus.span_files import OUTSIDE
 from adaptag.corpus.tokenizers import tokenizer_of
 from adaptag.decoding.options import DecodingOptions
@@ -240,13 +240,12 @@ def segment(model: Segmenter, inputs: Sequence[str], options: Options) -> Answer
 
 def classify(model: DocumentClassifier, inputs: Sequence[str], options: Options) -> Answered:
     """Classify texts."""
-    documents = corpus_of(list(inputs), task=CLASSIFICATION, format=model.format, labelled=False)
-    names = model.labels
     if not options.probabilities:
-        numbers = model.predict(documents.corpus, options.threads).tolist()
-        return Answered([{"label": names[y]} for y in numbers], len(inputs))
+        labels = model.predict(inputs, options.threads)
+        return Answered([{"label": label} for label in labels], len(inputs))
+    names = model.labels
     answers = []
-    for row in model.probabilities(documents.corpus, options.threads).tolist():
+    for row in model.probabilities(inputs, options.threads).tolist():
         chances = {name: round(p, DIGITS) for name, p in zip(names, row, strict=True)}
         answers.append({"label": names[row.index(max(row))], "probabilities": chances})
     return Answered(answers, len(inputs))

@@ -204,6 +204,6 @@ def _prepare(model: AnyModel) -> None:
     if model.kind == "segmenter":
         model.cut("")  # type: ignore[union-attr]
     elif model.kind == "classifier":
-        model.predict_texts([])  # type: ignore[union-attr]
+        model.predict([])  # type: ignore[union-attr]
     else:
         model.tag_all([])  # type: ignore[union-attr]

@@ -40,7 +40,9 @@ class TextFile(os.PathLike[str]):
     encoding: str
 
     def __post_init__(self) -> None:
-        """Raise where the encoding is none."""
+        """Raise where the path or the encoding is none."""
+        if not isinstance(self.path, (str, os.PathLike)):
+            raise ParameterError(f"path is {described(self.path)}; allowed: a path")
         if not isinstance(self.encoding, str):
             raise ParameterError(f"encoding is {described(self.encoding)}; allowed: a name")
         try:

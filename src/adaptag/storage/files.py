@@ -64,6 +64,7 @@ def open_bytes(path: Source) -> Iterator[IO[bytes]]:
     """
     try:
         if not isinstance(path, (str, os.PathLike)):
+            _check_open(path)
             is_text = isinstance(path, io.TextIOBase)
             yield io.BytesIO(utf8_of(path, shown(path))) if is_text else path  # type: ignore
         elif str(path) == STDIN:
@@ -82,6 +83,13 @@ def open_bytes(path: Source) -> Iterator[IO[bytes]]:
         if type(error).__module__ in ("zlib", "_lzma"):
             raise _damaged(path, error) from None
         raise
+
+
+def _check_open(file: object) -> None:
+    if not is_source(file):
+        raise FileError(f"the file is {described(file)}; allowed: a path, or an open file")
+    if getattr(file, "closed", False):
+        raise FileError(f"{shown(file)}: the file is closed; allowed: an open file")
 
 
 def _as_utf8(file: IO[bytes], path: PathLike) -> IO[bytes]:
@@ -158,6 +166,7 @@ def replace_file(path: PathLike) -> Iterator[IO[bytes]]:
     Temporary files that killed processes have left of the same file are removed. What is no regular
     file, such as a pipe or a device, is written in place.
     """
+    check_path(path)
     target = real_path(path)
     try:
         if target.exists() and not target.is_file():

@@ -6,7 +6,8 @@ import io
 from dataclasses import fields
 from typing import IO, TYPE_CHECKING, Any, ClassVar
 
-from adaptag.storage.files import check_path, replace_file
+from adaptag.errors import ParameterError, described
+from adaptag.storage.files import replace_file
 from adaptag.storage.tensors import read_tensors, tensors_from_buffer
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ class Stored:
 
     def save(self, path: PathLike) -> None:
         """Write a safetensors file atomically."""
-        check_path(path)
         with replace_file(path) as file:
             self._write(file)
 
@@ -57,6 +57,12 @@ class Stored:
     @classmethod
     def from_bytes(cls, data: Buffer) -> Self:
         """Read the bytes of a file; its arrays are views of them where they are used as stored."""
+        try:
+            memoryview(data)  # type: ignore[arg-type]
+        except TypeError:
+            raise ParameterError(
+                f"the {cls.kind} is {described(data)}; allowed: the bytes of its file"
+            ) from None
         return cls._from_file(*tensors_from_buffer(data, cls.kind), "<bytes>")
 
     def __reduce__(self) -> tuple[Any, ...]:
