@@ -224,7 +224,7 @@ def check_path(path: object) -> None:
     if isinstance(path, (str, os.PathLike)):
         with contextlib.suppress(UnicodeEncodeError):
             name = os.fsencode(path)
-    if b"\0" in name:
+    if b"\0" in name or not name:
         raise FileError(f"the file is {described(path)}; allowed: a path")
 
 
