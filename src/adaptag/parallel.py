@@ -15,12 +15,13 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
     from typing import IO
 
-__all__ = ["PART", "ordered_map", "part_size", "threads_for", "write_ordered"]
+__all__ = ["MOST_THREADS", "PART", "ordered_map", "part_size", "threads_for", "write_ordered"]
 
 # What is worth a thread, which takes a tenth of a millisecond to start.
 TOKENS = 2_000
 SENTENCES = 100
 BYTES = 1 << 16
+MOST_THREADS = 4096
 PART = 1 << 20  # bytes of a file that are worked on at a time, at most
 AHEAD = 2  # results that may wait for their turn, in addition to those in work
 
@@ -44,8 +45,10 @@ def threads_for(
         sentences: or how many sentences,
         size: or how many bytes.
     """
-    if requested is not None and not (isinstance(requested, Integral) and requested >= 1):
-        raise ParameterError(f"threads is {requested!r}; allowed: 1 or more")
+    if requested is not None and not (
+        isinstance(requested, Integral) and 1 <= requested <= MOST_THREADS
+    ):
+        raise ParameterError(f"threads is {requested!r}; allowed: 1 to {MOST_THREADS:,}")
     worth = min(tokens / TOKENS, sentences / SENTENCES, size / BYTES)
     if worth < 2:  # without asking the system for the cores
         return 1

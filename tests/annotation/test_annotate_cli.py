@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import os
 import signal
+import socket
 import subprocess
 import threading
 import urllib.error
@@ -120,3 +121,35 @@ def test_mistakes(program, words, message):
     assert done.code == 2
     assert message in done.err
     assert "Traceback" not in done.err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--import", "none.txt"],
+        ["--import", "raw.txt", "--import", "none.txt"],
+        ["--labels", "a\tb"],
+        ["--tokenizer", "odd"],
+        ["--strategy", "odd"],
+        ["--token", "short"],
+    ],
+)
+def test_mistakes_leave_no_new_project(program, words):
+    Path("raw.txt").write_text("2 cups flour\n", encoding="utf-8")
+    assert program("annotate", "new/p", "--no-open", "--port", "0", *words).code == 2
+    assert list(Path().iterdir()) == [Path("raw.txt")]
+    Path("p").mkdir()
+    assert program("annotate", "p", "--no-open", "--port", "0", *words).code == 2
+    assert list(Path("p").iterdir()) == []
+    with Store("p", create=True):
+        pass
+    assert program("annotate", "p", "--no-open", "--port", "0", *words).code == 2
+    with Store("p"):
+        pass
+
+
+def test_a_port_in_use_leaves_no_new_project(program):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert program("annotate", "new", "--no-open", "--port", port).code == 2
+    assert not Path("new").exists()

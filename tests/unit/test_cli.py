@@ -543,3 +543,48 @@ def test_an_unknown_build_names_the_choices():
     last = done.stderr.splitlines()[-1]
     assert last.startswith("ImportError: ADAPTAG_CORE='nonsense'; this processor runs: ")
     assert all(name in last for name in cpu.supported_variants())
+
+
+MISTAKES = {
+    "tag --text words -m MODEL --comment #": "--comment is for column files",
+    "tag --text words -m MODEL --skip-docstart": "--skip-docstart is for column files",
+    "tag --text words -m MODEL --separator tab": "--separator is for column files",
+    "tag words -m MODEL --threads 99999999999999999999": "threads is 99999999999999999999; "
+    "allowed: 1 to 4,096",
+    "tag plain -m MODEL --constraints fixed.json": "constraints, fixed: token 999; plain:2 has 3 "
+    "tokens",
+    "tag plain -m MODEL -o EMPTY": "the file is the string ''; allowed: a path",
+    "tag EMPTY -m MODEL": "the file is the string ''; allowed: a path",
+    "train EMPTY -m m": "TRAIN is ''; allowed: the name of a file",
+    "train train.txt -m EMPTY": "--model is ''; allowed: the name of a file",
+    "train train.txt --log= -m m": "--log is ''; allowed: the name of a file",
+    "train train.txt -m m --stream --cluster local": "--stream cannot be combined with --cluster",
+    "train train.txt -m m --stream --workers 2": "--stream cannot be combined with --workers",
+    "train train.txt -m m --resume state --threads 2": "threads is 2, but the checkpoint was "
+    "trained with threads 1",
+    "train train.txt -m m --rate 1e308": "times the period, is 1.33333e+306; allowed: below 0.5",
+    "evaluate folder": "folder: cannot read: Is a directory, without .ann files of BRAT",
+    "train . -m m": "strange.txt: cannot read: No such file or directory; . is a folder, in which "
+    "all .ann files are taken for documents of BRAT",
+}
+
+
+@pytest.mark.parametrize("command", MISTAKES)
+def test_messages_say_what_is_meant(cli, saved, command):
+    Path("words").write_text("The cat\n")
+    Path("plain").write_text("\nThe D\ncat N\nsat V\n")
+    Path("fixed.json").write_text('{"fixed": {"999": "O"}}')
+    Path("folder").mkdir()
+    if "." in command.split():
+        Path("folder", "strange.ann").write_text("")
+    adaptag.train("train.txt", passes=1, checkpoint="state")
+    words = {"MODEL": saved, "EMPTY": ""}
+    done = cli(*(words.get(word, word) for word in command.split()))
+    assert done.code == 2
+    assert MISTAKES[command] in done.err.splitlines()[-1]
+    assert "Traceback" not in done.err
+    assert not Path("m").exists()
+
+
+def test_a_prior_of_any_width(cli):
+    assert cli("train", "train.txt", "-m", "m", "-a", "lbfgs", "--sigma", "1e308").code == 0

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import adaptag
 from adaptag.experiments.results import Comparison
 from tests.unit.test_comparison import TEST, TRAIN, Checker
 
@@ -142,7 +143,7 @@ def test_ctrl_c_before_anything_was_finished(cli, monkeypatch):
     done = cli("compare", "train.txt", "test.txt", *SMALL)
     assert done.code == 130
     assert "interrupted: no report was written; unfinished and left out: adf, sgd" in done.err
-    assert list(Path("out").iterdir()) == []
+    assert not Path("out").exists()
 
 
 def test_ctrl_c_after_the_last_pass_keeps_everything(cli, monkeypatch):
@@ -202,17 +203,22 @@ def test_inputs_are_not_overwritten(cli, name):
         (["--settings", "long.json"], "batch is "),
         (["-o", "train.txt"], "train.txt: cannot create the folder"),
         (["-t", "missing"], "missing"),
+        (["-o", "new/out", "--checkpoint", "model"], "model: holds an adaptag"),
+        (["-a", "sgd", "--set", "sgd.rate=1e30", "--checkpoint", "c"], "allowed: below 0.5"),
     ],
 )
 def test_errors(cli, arguments, message):
     Path("list.json").write_text('{"adf": [1]}')
     Path("deep.json").write_text("[" * 100_000)
     Path("long.json").write_text('{"adf": {"batch": 1' + "0" * 400 + "}}")
-    done = cli("compare", "train.txt", "test.txt", "-o", "out", *arguments)
+    adaptag.encode("train.txt").save("model")
+    before = sorted(Path().iterdir())
+    output = [] if "-o" in arguments else ["-o", "out"]
+    done = cli("compare", "train.txt", "test.txt", *output, *arguments)
     assert done.code == 2
     assert message in done.err
     assert "Traceback" not in done.err
-    assert not Path("out/report.html").exists()
+    assert sorted(Path().iterdir()) == before
 
 
 def test_files_that_do_not_fit(cli):

@@ -224,6 +224,8 @@ def test_a_single_name_or_order_needs_no_list():
         ({"forbidden_pairs": ["AB"]}, "forbidden_pairs: .*pairs of names"),
         ({"forbidden_pairs": [[None, None]]}, "forbidden_pairs: .*pairs of names"),
         ({"followed_by": ["A"]}, "followed_by: .*a dictionary"),
+        ({"followed_by": []}, r"followed_by: the list \[\]; allowed: a dictionary"),
+        ({"order": ["A", ["B"]]}, "order: the string 'A' beside a list; allowed: names, or lists"),
         ({"followed_by": {"A": [1]}}, "followed_by, 'A': the int 1"),
         ({"preceded_by": {1: ["A"]}}, "preceded_by: the int 1"),
         ({"fixed": {"x": "A"}}, "fixed: the string 'x'; allowed: numbers of tokens"),

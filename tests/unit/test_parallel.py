@@ -20,7 +20,7 @@ def test_threads_are_at_most_as_many_as_the_work_is_worth(monkeypatch):
     ]  # fmt: skip
     assert threads_for(8, tokens=1000) == 8
     assert threads_for(None) == 4
-    with pytest.raises(ParameterError, match="threads is 0; allowed: 1 or more"):
+    with pytest.raises(ParameterError, match="threads is 0; allowed: 1 to 4,096"):
         threads_for(0, tokens=5)
 
 

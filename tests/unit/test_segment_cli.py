@@ -264,7 +264,14 @@ def test_words_of_a_dictionary_are_not_new(cli, saved):
         ("evaluate train.txt train.txt -d words", "--new-words and --dictionary require --model"),
         ("evaluate train.txt -m MODEL --words words", "--words cannot be combined with --model"),
         ("evaluate train.txt train.txt --words words --fold x", "unknown fold 'x'"),
-        ("evaluate train.txt text", "sentence 1: gold and predicted words are of different texts"),
+        (
+            "evaluate train.txt text",
+            "train.txt and text, sentence 1: gold and predicted words are of different texts: "
+            "the string '",
+        ),
+        ("cut text -m MODEL -d bad", "bad:2: invalid UTF-8; allowed: a dictionary in UTF-8\n"),
+        ("new-words text -m MODEL -d bad --dictionary-format x", "unknown format 'x'"),
+        ("evaluate train.txt -m MODEL -d bad --dictionary-format x", "unknown format 'x'"),
         ("evaluate no -m MODEL", "no: cannot read"),
         ("new-words no -m MODEL", "no: cannot read"),
         ("new-words text -m MODEL --threshold 1", "threshold is 1.0; allowed: 0 to 1, without 1"),
@@ -278,7 +285,7 @@ def test_bad_input_ends_with_a_message(cli, saved, arguments, message):
     Path("words").write_text("我们\n你们 x\n")
     done = cli(*(saved if word == "MODEL" else word for word in arguments.split()))
     assert done.code == 2
-    assert done.err.splitlines()[-1].startswith(f"adaptag: {message}")
+    assert done.err.splitlines(keepends=True)[-1].startswith(f"adaptag: {message}")
     assert not Path("m").exists()
 
 

@@ -319,7 +319,7 @@ def test_many_texts_on_threads():
 
 @pytest.mark.parametrize("threads", [0, -1])
 def test_threads_must_be_there(trained, threads):
-    with pytest.raises(ParameterError, match=f"^threads is {threads}; allowed: 1 or more$"):
+    with pytest.raises(ParameterError, match=f"^threads is {threads}; allowed: 1 to 4,096$"):
         trained.cut_all(["我"], threads)
 
 
@@ -558,12 +558,18 @@ def test_dictionary_files(tmp_path, segmenter):
     assert "京大" in segmenter.cut("北京大学")
 
 
+JIEBA = "; format 'jieba' (--dictionary-format jieba) takes frequencies and tags"
+
+
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("我\n你 1 2\n", ":2: 3 cells; allowed: a word, and its weight or 'force'"),
-        ("我\n\n你 x\n", f":3: weight 'x'; allowed: {WEIGHTS}"),
-        ("你 nan\n", f":1: weight 'nan'; allowed: {WEIGHTS}"),
+        ("我\n\n你 x\n", f":3: weight 'x'; allowed: {WEIGHTS}{JIEBA}"),
+        ("云计算公司 2000\n", f":1: weight '2000'; allowed: {WEIGHTS}{JIEBA}"),
+        ("你 1e30\n", f":1: weight '1e30'; allowed: {WEIGHTS}"),
+        ("你 1e400\n", f":1: weight '1e400'; allowed: {WEIGHTS}"),
+        ("你 nan\n", f":1: weight 'nan'; allowed: {WEIGHTS}{JIEBA}"),
         ("你 -inf\n", f":1: weight '-inf'; allowed: {WEIGHTS}"),
     ],
 )

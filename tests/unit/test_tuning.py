@@ -28,6 +28,7 @@ from adaptag.experiments.declarations import TAGGING
 from adaptag.experiments.jobs import Job, Search, Worker
 from adaptag.experiments.problem import Part
 from adaptag.experiments.space import at_edge, configurations, resolve, space_of
+from adaptag.experiments.state import JobResult, State
 from adaptag.experiments.tasks import Tagging
 from adaptag.experiments.tuning import Trial, Tuning, TuningCallback, folds_of, rungs_of, tune
 from adaptag.training.algorithms import algorithm
@@ -98,6 +99,8 @@ def test_folds_are_stretches_unless_shuffled():
         ((3, 1), "folds is 1"),
         ((3, 2, 0.0), "held_out is 0.0"),
         ((3, 2, 0.99), "both parts"),
+        ((1, 4), "the training data has 1 sentence; allowed: 2 or more"),
+        ((1, 4, 0.5), "the training data has 1 sentence; allowed: 2 or more"),
     ],
 )
 def test_impossible_folds(arguments, message):
@@ -660,6 +663,37 @@ def test_errors(cli, options, message):
     assert message in done.err
     assert "Traceback" not in done.err
     assert done.out == ""
+
+
+@pytest.mark.parametrize(
+    ("options", "part"), [(["--folds", 2], "fold 1 of 2"), (["--held-out", 0.5], "the held-out")]
+)
+def test_a_part_that_cannot_be_trained_on_is_named_and_nothing_is_left(cli, options, part):
+    Path("docs.tsv").write_text("neg\tbad film\npos\tgood film\n")
+    done = cli(
+        "classify", "tune", "docs.tsv", "--rate", 0.1, "--sigma", 1, "--passes", 2, "-j", 1,
+        *options,
+    )  # fmt: skip
+    assert done.code == 2
+    assert "adaptag: docs.tsv: the only label is" in done.err
+    assert f"that is the data without {part}" in done.err
+    assert sorted(path.name for path in Path().iterdir()) == ["docs.tsv", "train.txt"]
+
+
+@pytest.mark.parametrize("done", ["nothing", "a job", "a checkpoint"])
+def test_an_error_keeps_what_was_done(tmp_path, done):
+    def fail():
+        with State(tmp_path / "s", {"data": 1}) as state:
+            if done == "a job":
+                state.add(JobResult(0, 0, 1, [50.0], 0.1))
+            elif done == "a checkpoint":
+                (state.folder / "0-0").write_bytes(b"weights")
+            raise ParameterError("something else")
+
+    with pytest.raises(ParameterError, match="something else"):
+        fail()
+    kept = [] if done == "nothing" else ["s", "s.checkpoints"]
+    assert sorted(file.name for file in tmp_path.iterdir()) == kept
 
 
 def test_the_state_of_other_data_is_an_error(cli):

@@ -59,7 +59,8 @@ class Store:
         self._lock = threading.RLock()
         self._held: IO[str] | None = None
         path = self.folder / FILE
-        if not path.exists() and not create:
+        self._kept = path.exists()
+        if not self._kept and not create:
             raise MissingFileError(f"{folder}: no labelling project; expected {FILE} in it")
         try:
             if create:
@@ -91,6 +92,22 @@ class Store:
         if self._held is not None:
             self._held.close()  # which gives up the lock
             self._held = None
+
+    @contextlib.contextmanager
+    def set_up(self) -> Iterator[None]:
+        """Prepare the project for use: a new one is removed on an error, before ``keep``."""
+        try:
+            yield
+        except BaseException:
+            self.close()
+            if not self._kept:
+                for name in (FILE, LOCK):
+                    (self.folder / name).unlink(missing_ok=True)
+            raise
+
+    def keep(self) -> None:
+        """Say that the project is in use, so that nothing removes it any more."""
+        self._kept = True
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[sqlite3.Connection]:

@@ -77,10 +77,19 @@ def annotate(
     Answers are on disk before the page shows the next sentence. Ctrl-C stops the server; the same
     command goes on later.
     """
+    import contextlib
+
     from adaptag.annotation.store import Store
+    from adaptag.storage.files import folder_to_fill
 
     changes = bool(imports or labels or strategy or tags or tokenizer)
-    with Store(project, create=export is None, exclusive=export is None or changes) as store:
+    with contextlib.ExitStack() as stack:
+        if export is None:
+            stack.enter_context(folder_to_fill(project))
+        store = stack.enter_context(
+            Store(project, create=export is None, exclusive=export is None or changes)
+        )
+        stack.enter_context(store.set_up())
         if tags:
             store.set_kind("tags")
         if tokenizer is not None:
@@ -139,6 +148,7 @@ def _serve(
         session.set_strategy(strategy)
 
     def ready(address: Address) -> None:
+        store.keep()
         if open_page:
             _open(address)
 

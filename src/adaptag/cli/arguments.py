@@ -16,6 +16,8 @@ from pathlib import Path
 from types import NoneType
 from typing import Annotated, Any, get_args, get_origin
 
+from adaptag.errors import ParameterError
+
 __all__ = ["Declared", "argument", "for_typer", "option", "parse_plain"]
 
 NUMBERS = {int: re.compile(r"\d+"), float: re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")}
@@ -155,7 +157,7 @@ def parse_plain(command: Callable[..., None], words: Sequence[str]) -> dict[str,
                 return None
             taken = options[name]
             value = _value(taken, text if equals else rest.pop())
-        elif positional and _is_value(word):
+        elif positional and (_is_value(word) or not word):
             taken = positional[0] if positional[0].repeatable else positional.pop(0)
             value = _value(taken, word)
         else:
@@ -183,6 +185,11 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:
 
 def _value(taken: _Taken, word: str) -> Any:
     """The value that a word stands for; None where it is not a plain one."""
+    if word == "" and taken.type is Path:  # which would be the current folder
+        name = taken.declared.metavar or taken.name.upper()
+        if not taken.declared.positional:
+            name = (taken.declared.names or (_option_name(taken.name),))[0]
+        raise ParameterError(f"{name} is ''; allowed: the name of a file")
     if not _is_value(word):
         return None
     if taken.type in NUMBERS:

@@ -148,9 +148,10 @@ def predict(
 ) -> None:
     """Classify documents: one line with the class of each.
 
-    Documents are written like those of the training data, with labels or without; blank lines are
-    skipped. Files of any size are read in parts, which are classified on all cores. On a cluster,
-    the output is a folder of parts in the order of the input.
+    Documents are written like those of the training data, with labels or without. A blank line is
+    no document, and has no line in the output. Files of any size are read in parts, which are
+    classified on all cores. On a cluster, the output is a folder of parts in the order of the
+    input.
     """
     from adaptag.classification.documents import DocumentClassifier
     from adaptag.cli.output import check_files

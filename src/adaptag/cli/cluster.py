@@ -79,6 +79,9 @@ class OnCluster:
             raise ParameterError(
                 f"{counted(len(inputs), 'input')}; without --cluster, {name} is one file"
             )
+        from adaptag.storage.files import check_path
+
+        check_path(inputs[0])
         return Path(inputs[0])
 
     def run(

@@ -103,34 +103,34 @@ def compare_command(task: TaskDeclaration) -> Callable[..., None]:
         from adaptag.cli.training import check_every
         from adaptag.experiments.charts import require_matplotlib
         from adaptag.storage.encodings import with_encoding
+        from adaptag.storage.files import folder_to_fill
 
         check_every(every, checkpoint)
-        _prepare(
-            output,
-            checkpoint,
-            {
-                "TRAIN": train,
-                "TEST": test,
-                "--template": options.get("template"),
-                **{f"--settings ({path})": path for path in files or []},
-            },
-        )
         require_matplotlib()
+        inputs = {
+            "TRAIN": train,
+            "TEST": test,
+            "--template": options.get("template"),
+            **{f"--settings ({path})": path for path in files or []},
+        }
+        reports = {f"--output ({name})": output / name for name in FILES}
         names = [name.strip() for name in algorithms.split(",") if name.strip()]
-        _run(
-            task,
-            (with_encoding(train, encoding), with_encoding(test, encoding)),
-            output,
-            options,
-            algorithms=names,
-            passes=options.get("passes"),
-            seeds=range(1, seeds + 1),
-            parameters=_settings(files or [], settings or []),
-            cluster=cluster,
-            checkpoint=checkpoint,
-            every=every,
-            restart=restart,
-        )
+        with folder_to_fill(output):
+            check_files({**reports, "--checkpoint": checkpoint}, inputs)
+            _run(
+                task,
+                (with_encoding(train, encoding), with_encoding(test, encoding)),
+                output,
+                options,
+                algorithms=names,
+                passes=options.get("passes"),
+                seeds=range(1, seeds + 1),
+                parameters=_settings(files or [], settings or []),
+                cluster=cluster,
+                checkpoint=checkpoint,
+                every=every,
+                restart=restart,
+            )
 
     return compare
 
@@ -218,18 +218,6 @@ def _read_settings(path: Path) -> dict[str, dict[str, float | str]]:
 
 def _is_value(value: object) -> bool:
     return isinstance(value, (int, float, str)) and not isinstance(value, bool)
-
-
-def _prepare(folder: Path, checkpoint: Path | None, inputs: dict[str, Path | str | None]) -> None:
-    """Make the folder, and check now rather than after long work that it can be written to."""
-    from adaptag.storage.files import shown
-
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{shown(folder)}: cannot create the folder: {error.strerror}") from None
-    outputs: dict[str, Path | str | None] = {f"--output ({name})": folder / name for name in FILES}
-    check_files({**outputs, "--checkpoint": checkpoint}, inputs)
 
 
 def _write(result: "Comparison", folder: Path, command: str) -> None:

@@ -99,6 +99,10 @@ def evaluate(
             data, file, metric=metric, predicted=predicted, encoding=encoding
         )
     elif (file if isinstance(file, str) else format_of(data)) not in (None, "columns"):
+        if data.is_dir():
+            from adaptag.corpus.annotation_files import brat_files
+
+            brat_files(data)  # raises where there are none
         raise ParameterError("texts with spans need PREDICTED, or --model")
     else:
         result = api.evaluate_file(data, file, metric=metric, encoding=encoding)

@@ -24,9 +24,14 @@ from adaptag.cli.options import (
     ResumeOption,
 )
 from adaptag.cli.output import say
-from adaptag.cli.segmenters import DictionaryOption, inputs_of, load_segmenter
+from adaptag.cli.segmenters import (
+    DictionaryFormatOption,
+    DictionaryOption,
+    inputs_of,
+    load_segmenter,
+)
 from adaptag.cli.settings import given_parameters, with_settings
-from adaptag.errors import ParameterError, counted
+from adaptag.errors import CorpusError, ParameterError, counted
 from adaptag.features.settings import CharacterFeatures
 from adaptag.segmentation.settings import SegmenterSettings
 from adaptag.settings import split_options
@@ -146,6 +151,7 @@ def evaluate(
         bool, option("--new-words", help="With a model: find new words first.")
     ] = False,
     dictionary: DictionaryOption = None,
+    dictionary_format: DictionaryFormatOption = "auto",
     as_json: JsonOption = False,
     calibration: CalibrationOption = False,
     chart: ChartOption = None,
@@ -170,7 +176,7 @@ def evaluate(
     right = SegmentedCorpus.read(with_encoding(gold, encoding))
     measured = None
     if model is not None:
-        segmenter = load_segmenter(model, dictionary)
+        segmenter = load_segmenter(model, dictionary, dictionary_format)
         texts = right.texts()
         segmentation = (
             segmenter.new_words(texts).segmentation if new_words else segmenter.cut_all(texts)
@@ -182,11 +188,12 @@ def evaluate(
         lexicon = word_list(
             _all_words(with_encoding(words, encoding)) if words else [], fold or "none"
         )
-        score = evaluate_segmentation(
-            right.words(),
-            SegmentedCorpus.read(with_encoding(predicted, encoding)).words(),
-            lexicon.__contains__ if words else lambda _: True,
-        )
+        found = SegmentedCorpus.read(with_encoding(predicted, encoding))
+        known = lexicon.__contains__ if words else lambda _: True
+        try:
+            score = evaluate_segmentation(right.words(), found.words(), known)
+        except CorpusError as error:
+            raise CorpusError(f"{right.name} and {found.name}, {error}") from None
     show_scores(score, [segmentation_table], measured, as_json=as_json, chart=chart)
 
 
@@ -201,6 +208,7 @@ def new_words(
         Path | None, option(help="Write the text as it is cut with the new words.")
     ] = None,
     dictionary: DictionaryOption = None,
+    dictionary_format: DictionaryFormatOption = "auto",
     threshold: ThresholdOption = 0.5,
     rounds: RoundsOption = 10,
     as_json: Annotated[bool, option("--json", help="Write all of them as JSON.")] = False,
@@ -217,7 +225,7 @@ def new_words(
     from adaptag.storage.files import replace_file
 
     check_files({"--output": output, "--segmented": segmented}, inputs_of(data, model, dictionary))
-    segmenter = load_segmenter(model, dictionary)
+    segmenter = load_segmenter(model, dictionary, dictionary_format)
     with working(f"searching {data}"):
         parts = read_lines(with_encoding(data, encoding))
         lines = list(io.StringIO("".join(line for part in parts for line in part)))

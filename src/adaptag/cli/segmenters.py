@@ -43,18 +43,18 @@ def inputs_of(data: Path, model: Path, dictionaries: list[Path] | None) -> dict[
     return {"TEXT": data, "--model": model, **words}
 
 
-def load_segmenter(model: Path, dictionaries: list[Path] | None) -> Segmenter:
+def load_segmenter(
+    model: Path, dictionaries: list[Path] | None, dictionary_format: str
+) -> Segmenter:
     """Load a segmenter, and add the words of dictionaries."""
     from adaptag.segmentation.segmenter import Segmenter
 
     segmenter = Segmenter.load(model)
-    add_words(segmenter, dictionaries)
+    add_words(segmenter, dictionaries, dictionary_format)
     return segmenter
 
 
-def add_words(
-    segmenter: Cutter, dictionaries: list[Path] | None, dictionary_format: str = "auto"
-) -> None:
+def add_words(segmenter: Cutter, dictionaries: list[Path] | None, dictionary_format: str) -> None:
     """Add the words of dictionaries."""
     for path in dictionaries or []:
         segmenter.dictionary.load(path, format=dictionary_format)

@@ -130,6 +130,14 @@ def tag(
     from_json = json_lines or (not text and format_of(path) == "jsonl")
     if output_format != COLUMNS and (text or from_json or show):
         raise ParameterError("--output-format is for column files that are written")
+    for_columns = {
+        "--separator": separator != "auto",
+        "--comment": comment,
+        "--skip-docstart": skip_docstart,
+    }
+    for name, given in for_columns.items():
+        if given and (text or from_json):
+            raise ParameterError(f"{name} is for column files")
     if tokenizer is not None and not (text or from_json):
         raise ParameterError("--tokenizer needs --text or JSON lines")
     if show and not (text or from_json):

@@ -144,6 +144,7 @@ def train(
     )
     on_cluster = workers is not None or cluster is not None
     _check_cluster(
+        "--cluster" if workers is None else "--workers",
         on_cluster,
         {
             "stream": stream,
@@ -255,12 +256,15 @@ def _check_every(every: str | None, stream: bool, checkpoint: Path | None) -> No
 
 
 def _check_cluster(
-    on_cluster: bool, for_one_machine: dict[str, Any], for_clusters: dict[str, Any]
+    option: str,
+    on_cluster: bool,
+    for_one_machine: dict[str, Any],
+    for_clusters: dict[str, Any],
 ) -> None:
     """Refuse options that workers do not have, and options of workers without them."""
     for name, value in (for_one_machine if on_cluster else for_clusters).items():
         if value:
-            how = "cannot be combined with --workers" if on_cluster else "needs --workers"
+            how = f"cannot be combined with {option}" if on_cluster else "needs --workers"
             raise ParameterError(f"--{name} {how}")
 
 

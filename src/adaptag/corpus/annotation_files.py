@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.docbin import DOCBIN_FORMATS
 from adaptag.corpus.span_files import Record, checked_text, objects_of_lines, record_of
+from adaptag.corpus.text import decoded
 from adaptag.errors import CorpusError, CorpusWarning, FileError, ParameterError, described, unknown
 from adaptag.storage.encodings import with_encoding
 from adaptag.storage.files import read_bytes, shown
@@ -23,7 +24,7 @@ from adaptag.storage.files import read_bytes, shown
 if TYPE_CHECKING:
     from adaptag.storage.files import Source
 
-__all__ = ["READERS", "read_records"]
+__all__ = ["READERS", "brat_files", "read_records"]
 
 BRAT_TEXT = ".txt"
 BRAT_SPANS = ".ann"
@@ -40,12 +41,7 @@ def read_records(source: Source, name: str) -> Iterator[Record]:
 
 
 def _decoded(source: Source) -> str:
-    data = read_bytes(source)
-    try:
-        return data.decode()
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise CorpusError(f"{shown(source)}:{line}: invalid UTF-8; allowed: UTF-8 text") from None
+    return decoded(read_bytes(source), shown(source))
 
 
 # ---- JSON ----------------------------------------------------------------------------------------
@@ -183,20 +179,34 @@ def _brat(source: Source) -> Iterator[Record]:
     if not isinstance(source, (str, os.PathLike)):
         raise CorpusError(f"{shown(source)}: an open file; allowed: a path, as BRAT has two files")
     path = Path(source)
-    if path.is_dir():
-        files = sorted(path.rglob(f"*{BRAT_SPANS}"))
-        if not files:
-            raise FileError(
-                f"{shown(path)}: cannot read: Is a directory, without {BRAT_SPANS} files of BRAT"
-            )
-    else:
-        files = [path.with_suffix(BRAT_SPANS)]
     encoding = getattr(source, "encoding", None)
-    for file in files:
-        text, spans = (
-            _decoded(with_encoding(part, encoding)) for part in (file.with_suffix(BRAT_TEXT), file)
+    for file in brat_files(path):
+        try:
+            text, spans = (
+                _decoded(with_encoding(part, encoding))
+                for part in (file.with_suffix(BRAT_TEXT), file)
+            )
+            record = checked_brat(text, spans, shown(file))
+        except (CorpusError, FileError) as error:
+            if not path.is_dir():
+                raise
+            raise type(error)(
+                f"{error}; {shown(path)} is a folder, in which all {BRAT_SPANS} files are taken "
+                "for documents of BRAT"
+            ) from None
+        yield record
+
+
+def brat_files(path: Path) -> list[Path]:
+    """The files of annotations in a folder and those below it, or the one of a document."""
+    if not path.is_dir():
+        return [path.with_suffix(BRAT_SPANS)]
+    files = sorted(path.rglob(f"*{BRAT_SPANS}"))
+    if not files:
+        raise FileError(
+            f"{shown(path)}: cannot read: Is a directory, without {BRAT_SPANS} files of BRAT"
         )
-        yield checked_brat(text, spans, shown(file))
+    return files
 
 
 def checked_brat(text: str, annotations: str, name: str) -> Record:

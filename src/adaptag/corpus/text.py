@@ -13,7 +13,15 @@ if TYPE_CHECKING:
 
     from adaptag.storage.files import Source
 
-__all__ = ["LineEnds", "TextPart", "line_parts", "read_lines", "text_parts", "unix_line_ends"]
+__all__ = [
+    "LineEnds",
+    "TextPart",
+    "decoded",
+    "line_parts",
+    "read_lines",
+    "text_parts",
+    "unix_line_ends",
+]
 
 BLOCK = 1 << 20
 LONG = 3 << 20  # a line with more bytes is given in pieces
@@ -26,6 +34,22 @@ def unix_line_ends(data: bytes) -> bytes:
     if b"\r" not in data or b"\n" in data:
         return data
     return data.replace(b"\r", b"\n")
+
+
+def decoded(data: bytes, name: str, line: int = 1, *, allowed: str = "UTF-8 text") -> str:
+    """Decode UTF-8.
+
+    Args:
+        data: The bytes.
+        name: The name of the file, for messages.
+        line: The number of the first line.
+        allowed: What the message says is allowed.
+    """
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        line += data.count(b"\n", 0, error.start)
+        raise CorpusError(f"{name}:{line}: invalid UTF-8; allowed: {allowed}") from None
 
 
 class LineEnds:
@@ -71,11 +95,7 @@ class TextPart:
 
     def lines(self) -> list[str]:
         """The lines, with their line ends; raise where they are not UTF-8."""
-        try:
-            *lines, last = self.data.decode().split("\n")
-        except UnicodeDecodeError as error:
-            line = self.line + self.data.count(b"\n", 0, error.start)
-            raise CorpusError(f"{self.name}:{line}: invalid UTF-8; allowed: UTF-8 text") from None
+        *lines, last = decoded(self.data, self.name, self.line).split("\n")
         return [f"{line}\n" for line in lines] + [last] * bool(last)
 
     def joined(self, words: Iterable[Iterable[str]], separator: str) -> bytes:

@@ -102,7 +102,7 @@ class ConstrainedDecoder:
         place: Place | None = None,
     ) -> NDArray[np.int32]:
         """The best label of every token, by number, ``[T]``; ``place`` names a sentence."""
-        mask = self._fix(allowed, encoded.sentences)
+        mask = self._fix(allowed, encoded.sentences, place)
         try:
             return self._viterbi(encoded, mask, threads)
         except core.NoPathError:
@@ -313,7 +313,9 @@ class ConstrainedDecoder:
         """The decoder of the states themselves."""
         return self._chain.copy_decoder(np.arange(len(self._chain.states), dtype=np.int32))
 
-    def _fix(self, allowed: Mask | None, sentences: NDArray[np.int64]) -> Mask | None:
+    def _fix(
+        self, allowed: Mask | None, sentences: NDArray[np.int64], place: Place | None = None
+    ) -> Mask | None:
         """What tokens may be, with the fixed ones."""
         if not self.rules.fixed:
             return allowed
@@ -326,7 +328,7 @@ class ConstrainedDecoder:
             if outside.any():
                 i = int(outside.argmax())
                 raise ParameterError(
-                    f"constraints, fixed: token {token}; sentence {i + 1} has "
+                    f"constraints, fixed: token {token}; {_where(i, place)} has "
                     f"{counted(lengths[i], 'token')}"
                 )
             mask[(sentences[:-1] + token % np.maximum(lengths, 1))[filled]] &= labels
@@ -347,7 +349,7 @@ class ConstrainedDecoder:
                 fewer = [other for other in needed if other is not element]
                 if not self._is_possible(fewer, one, part):
                     needed = fewer
-            where = f"sentence {i + 1}" if place is None else place(i)
+            where = _where(i, place)
             why = (
                 "; ".join(described_element(*element) for element in needed) or "legal and allowed"
             )
@@ -361,9 +363,9 @@ class ConstrainedDecoder:
         self, chosen: Sequence[tuple[str, Any]], encoded: Encoded, allowed: Mask | None
     ) -> bool:
         """Whether a sentence has labels under some of the constraints."""
-        values: dict[str, list[Any]] = defaultdict(list)
+        values: dict[str, tuple[Any, ...]] = defaultdict(tuple)
         for name, value in chosen:
-            values[name].append(value)
+            values[name] += (value,)
         decoder = ConstrainedDecoder(self._chain, self._legal, Constraints(**values))
         try:
             decoder._viterbi(encoded, decoder._fix(allowed, encoded.sentences), 1)
@@ -380,3 +382,8 @@ def _select(
     features, positions = items_of(encoded.positions, tokens)
     values = None if encoded.values is None else encoded.values[features]
     return Encoded(starts, positions, encoded.predicates[features], values), tokens
+
+
+def _where(sentence: int, place: Place | None) -> str:
+    """Name a sentence in a message."""
+    return f"sentence {sentence + 1}" if place is None else place(sentence)

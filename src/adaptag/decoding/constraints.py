@@ -68,7 +68,13 @@ class Constraints:
         given = self.order
         if _is_list(given) and given and not any(map(_is_list, given)):
             given = [given]  # one order
-        orders = [_names(names, "order") for names in _listed(given, "order", "lists of names")]
+        given = _listed(given, "order", "lists of names")
+        for names in given:
+            if not _is_list(names):
+                raise ParameterError(
+                    f"order: {described(names)} beside a list; allowed: names, or lists of names"
+                )
+        orders = [_names(names, "order") for names in given]
         for names in orders:
             if len(set(names)) < len(names):
                 raise ParameterError(f"order: {list(names)}; allowed: each name once")
@@ -204,8 +210,8 @@ def _pair(value: Any) -> tuple[Name, Name]:
 
 def _items(value: Any, where: str) -> list[tuple[Any, Any]]:
     """The entries of a dictionary, or of what was made of one."""
-    items = list(value.items()) if isinstance(value, Mapping) else value
-    if not _is_list(items) or not all(isinstance(i, tuple) and len(i) == 2 for i in items):
+    items = tuple(value.items()) if isinstance(value, Mapping) else value
+    if not isinstance(items, tuple) or not all(isinstance(i, tuple) and len(i) == 2 for i in items):
         raise ParameterError(f"{where}: {described(value)}; allowed: a dictionary")
     return list(items)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from adaptag.errors import CorpusError
+from adaptag.errors import CorpusError, described
 from adaptag.evaluation.scores import Score
 from adaptag.rendering.tables import Shown
 
@@ -99,7 +99,11 @@ def evaluate_segmentation(
     for number, words in enumerate(gold, 1):
         predicted_words = next(predictions, None)
         if predicted_words is None or "".join(words) != "".join(predicted_words):
-            raise CorpusError(f"sentence {number}: gold and predicted words are of different texts")
+            texts = "".join(words), "".join(predicted_words or [])
+            raise CorpusError(
+                f"sentence {number}: gold and predicted words are of different texts: "
+                f"{' and '.join(map(described, texts))}"
+            )
         right = common_words(words, predicted_words)
         new = [not known(word) for word in words]
         correct += sum(right)

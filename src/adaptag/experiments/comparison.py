@@ -186,6 +186,7 @@ def compare_candidates(
     where = machine()
     with contextlib.ExitStack() as stack:
         stack.enter_context(contextlib.suppress(KeyboardInterrupt))
+        stack.enter_context(state)
         interrupts = stack.enter_context(Interrupts())
         if cluster is None:
             runs = _run_here(
@@ -206,7 +207,6 @@ def compare_candidates(
             if on_result is not None and isinstance(result, Outcome):
                 name, seed = planned[number].candidate.name, planned[number].seed
                 on_result(name, seed, len(results), len(planned), result.run)
-        state.close()
     outcomes: dict[str, list[Outcome]] = {candidate.name: [] for candidate, _ in candidates}
     errors: dict[str, str] = {}
     for number in sorted(results):

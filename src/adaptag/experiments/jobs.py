@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptag.errors import AdaptagError, DivergenceError
+from adaptag.errors import AdaptagError, CorpusError, DivergenceError
 from adaptag.experiments.space import resolve
 from adaptag.experiments.state import JobResult
 from adaptag.settings import AUTO
@@ -73,7 +73,15 @@ class Search:
         held_out = self.held_out[fold]
         others = np.setdiff1d(np.arange(len(self.corpus)), held_out)
         corpora = self.corpus.select(others), self.corpus.select(held_out)
-        return self.task.part(*corpora, dict(features), threads=1)
+        try:
+            return self.task.part(*corpora, dict(features), threads=1)
+        except CorpusError as error:
+            n = len(self.held_out)
+            part = f"fold {fold + 1} of {n}" if n > 1 else "the held-out part"
+            raise CorpusError(
+                f"{error}; that is the data without {part}; shuffle (--shuffle) mixes data that "
+                "is sorted"
+            ) from None
 
     def split(self, settings: Settings) -> tuple[Settings, tuple[tuple[str, Any], ...]]:
         """The parameters of the algorithm, and the settings of the features."""

@@ -15,7 +15,7 @@ from adaptag._native import build, core
 from adaptag.errors import AdaptagError, FileError, FileWarning, ModelError, ParameterError
 from adaptag.experiments.results import Run
 from adaptag.experiments.runs import Outcome
-from adaptag.experiments.state import differing
+from adaptag.experiments.state import differing, remove_unused
 from adaptag.experiments.trials import json_value
 from adaptag.storage.files import replace_file, shown
 from adaptag.storage.tensors import read_tensors, write_tensors
@@ -26,6 +26,9 @@ from adaptag.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from typing_extensions import Self
 
     from adaptag.experiments.problem import Problem
     from adaptag.experiments.runs import PlannedRun
@@ -108,11 +111,25 @@ class RunState:
             earlier = None
         return CheckpointFile(path, self._every), earlier
 
-    def close(self) -> None:
-        """Remove what only a run that is going on needs, where none was interrupted."""
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Remove what only a run that is going on needs, where none was interrupted.
+
+        A file without a finished run is removed too.
+        """
         if self._path is None or self._interrupted:
             return
-        shutil.rmtree(self._folder, ignore_errors=True)
+        if error is None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+        if (error is None or isinstance(error, Exception)) and not self.done:
+            remove_unused(self._path, self._folder)
 
     def _save(self) -> None:
         header = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from adaptag.storage.files import PathLike
 
-__all__ = ["JobResult", "State", "differing"]
+__all__ = ["JobResult", "State", "differing", "remove_unused"]
 
 KIND = "adaptag tune"
 MOST_SHOWN = 60  # characters of a value in a message
@@ -115,6 +116,8 @@ class State:
     ) -> None:
         if error is None or self._path is None:
             shutil.rmtree(self.folder, ignore_errors=True)
+        elif isinstance(error, Exception) and not self.done:
+            remove_unused(self._path, self.folder)
 
     def add(self, result: JobResult) -> None:
         """Add the result of a job."""
@@ -147,6 +150,13 @@ class State:
                 "over (restart, --restart)"
             )
         self.done = {job.key: job for job in jobs}
+
+
+def remove_unused(path: Path, folder: Path) -> None:
+    """Remove a file without a finished job, and its folder; not where that has a checkpoint."""
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+        path.unlink()
 
 
 def differing(saved: Mapping[str, Any], expected: Mapping[str, Any]) -> str:

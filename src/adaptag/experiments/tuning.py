@@ -17,7 +17,7 @@ import numpy as np
 
 from adaptag._native import build, core, cores
 from adaptag.corpus.documents import Documents
-from adaptag.errors import ParameterError
+from adaptag.errors import ParameterError, counted
 from adaptag.experiments.declarations import TAGGING
 from adaptag.experiments.jobs import Job, Search, run_jobs
 from adaptag.experiments.progress import Progress, TuningCallback, TuningProgress
@@ -196,6 +196,11 @@ def folds_of(
     sentences: int, folds: int, held_out: float | None = None, seed: int | None = None
 ) -> tuple[NDArray[np.int64], ...]:
     """The indices of the held-out sentences of each fold; with a seed they are drawn at random."""
+    if sentences < 2:
+        raise ParameterError(
+            f"the training data has {counted(sentences, 'sentence')}; allowed: 2 or more, of "
+            "which some are held out"
+        )
     order = np.arange(sentences)
     if seed is not None:
         order = np.random.default_rng(seed).permutation(sentences)

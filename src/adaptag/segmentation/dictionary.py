@@ -13,7 +13,7 @@ import numpy as np
 from adaptag._native import core
 from adaptag.corpus.data import as_list
 from adaptag.errors import CorpusError, ParameterError, described
-from adaptag.segmentation.dictionary_files import AUTO, read_dictionary
+from adaptag.segmentation.dictionary_files import AUTO, jieba_advice, read_dictionary
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -104,7 +104,10 @@ class UserDictionary:
         entries = read_dictionary(path, format)
         for entry in entries:
             if entry.weight is not None and not _allowed(entry.weight):
-                raise CorpusError(f"{entry.where}: weight {entry.cell!r}; allowed: {WEIGHTS}")
+                raise CorpusError(
+                    f"{entry.where}: weight {entry.cell!r}; allowed: {WEIGHTS}"
+                    f"{jieba_advice(entry.cell)}"
+                )
         self.add({word: weight if own is None else own for word, own, *_ in entries})
         self.set_tags({entry.word: entry.tag for entry in entries if entry.tag})
 

@@ -6,7 +6,7 @@ import math
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from adaptag.corpus.text import unix_line_ends
+from adaptag.corpus.text import decoded, unix_line_ends
 from adaptag.errors import CorpusError, ParameterError, unknown
 from adaptag.storage.files import check_path, read_bytes, shown
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from adaptag.storage.files import PathLike
 
-__all__ = ["FORMATS", "Entry", "read_dictionary"]
+__all__ = ["FORMATS", "Entry", "jieba_advice", "read_dictionary"]
 
 AUTO, OWN, JIEBA = "auto", "weights", "jieba"
 FORMATS = (AUTO, OWN, JIEBA)
@@ -55,10 +55,8 @@ def read_dictionary(path: PathLike, format: str = AUTO) -> list[Entry]:  # noqa:
         raise ParameterError(unknown("format", format, FORMATS))
     check_path(path)
     name = shown(path)
-    try:
-        text = unix_line_ends(read_bytes(path)).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise CorpusError(f"{name}: invalid UTF-8 at byte {error.start + 1}") from None
+    data = unix_line_ends(read_bytes(path))
+    text = decoded(data, name, allowed="a dictionary in UTF-8").removeprefix("\ufeff")
     lines = [
         (f"{name}:{number}", line.split())
         for number, line in enumerate(text.split("\n"), 1)
@@ -89,9 +87,17 @@ def _number(cell: str) -> float:
     if cell == "force":
         return math.inf
     try:
-        return float(cell)
+        number = float(cell)
     except ValueError:
         return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def jieba_advice(cell: str) -> str:
+    """What to say of a cell that is no weight, where jieba would take it."""
+    if FREQUENCY.fullmatch(cell) or TAG.fullmatch(cell):
+        return f"; format {JIEBA!r} (--dictionary-format {JIEBA}) takes frequencies and tags"
+    return ""
 
 
 def _jieba(cells: Sequence[str], where: str) -> Entry:

@@ -30,6 +30,7 @@ __all__ = [
     "check_path",
     "check_writable",
     "first_bytes",
+    "folder_to_fill",
     "is_at_hand",
     "is_regular",
     "is_source",
@@ -255,7 +256,7 @@ def check_path(path: object) -> None:
     if isinstance(path, (str, os.PathLike)):
         with contextlib.suppress(UnicodeEncodeError):
             name = os.fsencode(path)
-    if b"\0" in name:
+    if b"\0" in name or not name:
         raise FileError(f"the file is {described(path)}; allowed: a path")
 
 
@@ -273,6 +274,22 @@ def check_writable(path: PathLike) -> None:
         Path(file.name).unlink()
     except OSError as error:
         raise FileError(f"{shown(path)}: cannot write: {error.strerror or error}") from None
+
+
+@contextlib.contextmanager
+def folder_to_fill(folder: Path) -> Iterator[None]:
+    """Make a folder, with those around it; what was made is removed where it stays empty."""
+    try:
+        made = [path for path in (folder, *folder.parents) if not path.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise FileError(f"{shown(folder)}: cannot create the folder: {error.strerror}") from None
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # it has been filled
+            for path in made:
+                path.rmdir()
 
 
 def check_outputs(

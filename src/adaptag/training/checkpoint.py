@@ -200,11 +200,12 @@ def continued(state: Checkpoint, settings: S, given: Collection[str]) -> S:
         "seed": state.seed,
         "parallel": state.parallel,
     }
-    if state.counts_threads:
-        saved["threads"] = state.threads
+    now = {name: getattr(settings, name) for name in saved}
+    if state.counts_threads:  # None stands for one
+        saved["threads"], now["threads"] = state.threads or 1, settings.threads or 1
     for name, value in saved.items():
-        if name in given and getattr(settings, name) != value:
-            raise _other_setting(name, value, getattr(settings, name))
+        if name in given and now[name] != value:
+            raise _other_setting(name, value, now[name])
     parameters = settings.parameters or {}
     values = chosen.values(parameters)
     for name in parameters:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.settings import AS_IS, SCHEMES
 from adaptag.errors import ParameterError
+from adaptag.parallel import MOST_THREADS
 from adaptag.settings import AUTO, Settings, redeclared, setting
 from adaptag.training.algorithms import algorithm, algorithms
 from adaptag.training.callbacks import Callback, Converged, EarlyStopping
@@ -87,7 +88,7 @@ class AlgorithmSettings(Settings):
     threads: int | None = setting(
         None,
         "Number of threads.",
-        "integer [1, 4096]",
+        f"integer [1, {MOST_THREADS}]",
         default_text="1 for online algorithms in one order, else one per core",
     )
     parallel: str = setting(
