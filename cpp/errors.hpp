@@ -2,11 +2,19 @@
 // exceptions of the core say that it was called wrongly.
 #pragma once
 
+#include <cstdio>
 #include <stdexcept>
 #include <string>
 #include <string_view>
 
 namespace adaptag {
+
+// A number in a message: with six digits, however large.
+inline std::string shown(double x) {
+  char text[32];
+  std::snprintf(text, sizeof text, "%g", x);
+  return text;
+}
 
 // Data that is refused: the message says where, what was found, and what is allowed.
 struct InputError : std::invalid_argument {

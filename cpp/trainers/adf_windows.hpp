@@ -43,8 +43,8 @@ struct AdfSettings {
         b(uint32_t(task.batch)),
         q(uint32_t(std::max(1.0, std::floor(window(values["window"], task.n) / b)))) {
     if (beta > alpha)
-      throw std::invalid_argument("beta is " + std::to_string(beta) + "; allowed: at most alpha, " +
-                                  std::to_string(alpha));
+      throw std::invalid_argument("beta is " + shown(beta) + "; allowed: at most alpha, " +
+                                  shown(alpha));
     const double x = lambda * c;
     check_shrink(x);
     double term = x;

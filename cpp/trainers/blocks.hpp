@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "../errors.hpp"
 #include "../shared_rows.hpp"
 
 namespace adaptag {
@@ -55,7 +56,7 @@ V pending_scale(V p) {
 inline void check_shrink(double x) {
   if (x >= 0.5)
     throw std::invalid_argument("rate / (updates in a pass · sigma²), times the period, is " +
-                                std::to_string(x) +
+                                shown(x) +
                                 "; allowed: below 0.5 (lower rate or period, or raise sigma)");
 }
 

@@ -50,8 +50,8 @@ class Madf {
         state_(state) {
     const double lower = values["lower"], upper = values["upper"];
     if (lower > upper)
-      throw std::invalid_argument("lower is " + std::to_string(lower) +
-                                  "; allowed: at most upper, " + std::to_string(upper));
+      throw std::invalid_argument("lower is " + shown(lower) + "; allowed: at most upper, " +
+                                  shown(upper));
     check_shrink(double(period_) * lambda_ * values["rate"] * upper);
   }
 

@@ -258,4 +258,4 @@ def _decay(sigma: float) -> float:
     """The factor 1 / σ² of the prior."""
     if sigma < LEAST_SIGMA:
         raise ParameterError(f"sigma is {sigma:g}; allowed: {LEAST_SIGMA:g} or more")
-    return 1 / sigma / sigma if sigma > 1e100 else 1 / sigma**2  # a square may overflow
+    return 1 / (sigma * sigma)  # 0 where the square overflows

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +24,6 @@ if TYPE_CHECKING:
 __all__ = ["PASS_SIZE", "Trainer", "divergence"]
 
 BALANCED = 8  # updates whose sentences are exchanged
-LONG_NUMBER = re.compile(r"\d{9,}\.\d+")
 MAX_STEPS = 1 << 32  # updates that algorithms can count
 PASS_SIZE = 10_000  # sentences that count as a pass where the data comes in parts
 
@@ -104,9 +102,8 @@ class Trainer:
                 threads,
                 lock_free,
             )
-        except ValueError as error:  # with all digits of its numbers
-            text = LONG_NUMBER.sub(lambda digits: f"{float(digits[0]):g}", str(error))
-            raise ParameterError(f"{algorithm.name}: {text}") from None
+        except ValueError as error:
+            raise ParameterError(f"{algorithm.name}: {error}") from None
         self.batch: int = self._run.batch
         self._balances = threads > 1 and not lock_free and self.batch > 1
 
