@@ -31,7 +31,7 @@ ARGUMENTS = {
         "max_iterations": 100,
         "all_possible_transitions": True,
     },
-    "defaults": {},
+    "defaults": {"random_state": 0},
 }
 
 
