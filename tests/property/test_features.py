@@ -125,14 +125,3 @@ def test_macros_treat_text_as_python_does(macro, token):
     index, _ = build(template, [[(token,)]])
     assert index.name(0) == oracle.expand(template, [(token,)], 0)
     assert index.encode(ColumnCorpus.from_sentences([[token]])).predicates.tolist() == [0]
-
-
-def test_every_character_has_the_lower_case_and_shape_of_the_oracle():
-    characters = [chr(c) for c in range(1, 0x110000) if not 0xD800 <= c < 0xE000]
-    tokens = ["-".join(characters[k : k + 128]) for k in range(0, len(characters), 128)]
-    for macro, function in [("lower", oracle.lower), ("shape", oracle.shape)]:
-        index, encoded = build(f"U%{macro}[0,0]", [tokens])
-        found = [index.name(p)[1:] for p in encoded.predicates.tolist()]
-        assert len(found) == len(tokens)
-        wrong = [(t, f) for t, f in zip(tokens, found, strict=True) if f != function(t)]
-        assert wrong[:1] == []

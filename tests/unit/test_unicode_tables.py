@@ -8,6 +8,10 @@ from pathlib import Path
 import pytest
 
 import adaptag
+from adaptag.corpus.columns import ColumnCorpus
+from adaptag.features.template import Template
+from tests.reference import template as oracle
+from tests.unit.making import index_of
 
 FOLDER = Path(__file__).parents[2] / "cpp"
 SPEC = importlib.util.spec_from_file_location("unicode_tables", FOLDER / "unicode_tables.py")
@@ -93,3 +97,16 @@ def test_another_unicode_version_is_refused(monkeypatch):
     monkeypatch.setattr(tables, "VERSION", "1.1.5")
     with pytest.raises(SystemExit, match=r"this Python has Unicode .*; the tables are of 1\.1\.5"):
         tables.header()
+
+
+@same_version
+def test_every_character_has_the_lower_case_and_shape_of_the_oracle():
+    characters = [chr(c) for c in range(1, 0x110000) if not 0xD800 <= c < 0xE000]
+    tokens = ["-".join(characters[k : k + 128]) for k in range(0, len(characters), 128)]
+    for macro, function in [("lower", oracle.lower), ("shape", oracle.shape)]:
+        corpus = ColumnCorpus.from_sentences([tokens])
+        index, encoded = index_of(corpus, Template(f"U%{macro}[0,0]"))
+        found = [index.name(p)[1:] for p in encoded.predicates.tolist()]
+        assert len(found) == len(tokens)
+        wrong = [(t, f) for t, f in zip(tokens, found, strict=True) if f != function(t)]
+        assert wrong[:1] == []
