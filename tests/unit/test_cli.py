@@ -285,7 +285,7 @@ def test_the_demo_corpus_is_not_written_into_a_file(cli):
     Path("taken").write_text("precious")
     done = cli("demo", "--write", "taken")
     assert done.code == 2
-    assert "taken: cannot write" in done.err
+    assert "taken: cannot create the folder" in done.err
     assert Path("taken").read_text() == "precious"
 
 

@@ -66,22 +66,19 @@ def _write_corpus(folder: Path) -> None:
     """Write the three parts of the demo corpus as column files."""
     from adaptag.corpus.ingredients import column_text, ingredients
     from adaptag.errors import FileError
-    from adaptag.storage.files import read_bytes, replace_file, shown
+    from adaptag.storage.files import folder_to_fill, read_bytes, replace_file, shown
 
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise FileError(f"{shown(folder)}: cannot write: {error.strerror or error}") from None
     splits = ingredients()
     parts = {folder / f"{name}.txt": getattr(splits, name) for name in ("train", "dev", "test")}
     texts = {path: column_text(sentences).encode() for path, sentences in parts.items()}
     for path, text in texts.items():
         if path.exists() and not (path.is_file() and read_bytes(path) == text):
             raise FileError(f"{shown(path)} exists already; choose another folder for --write")
-    for path, text in texts.items():
-        with replace_file(path) as file:
-            file.write(text)
-        print(f"{path}: {len(parts[path]):,} lines of recipe ingredients")
+    with folder_to_fill(folder):
+        for path, text in texts.items():
+            with replace_file(path) as file:
+                file.write(text)
+            print(f"{path}: {len(parts[path]):,} lines of recipe ingredients")
     print(f"Next: adaptag train {folder / 'train.txt'} --dev {folder / 'dev.txt'}")
 
 
