@@ -78,9 +78,7 @@ def label_by_keyboard(page, gold):
     assert page.evaluate(SHOWN_SPANS) == wanted
     before = page.inner_text("#place")
     page.keyboard.press("Enter")
-    page.wait_for_function(
-        "before => document.getElementById('place').textContent !== before", arg=before
-    )
+    page.locator("#place", has_not_text=re.compile(f"^{re.escape(before)}$")).wait_for()
     return number
 
 
@@ -105,9 +103,7 @@ def test_labelling_thirty_sentences_through_a_kill(browser, project, tmp_path):
         # the page goes on where it was
         numbers += [label_by_keyboard(page, gold) for _ in range(6)]
         assert page.is_hidden("#problem")
-        page.wait_for_function(
-            "() => document.getElementById('model-text').textContent.includes('on 29 answers')"
-        )
+        page.locator("#model-text", has_text="on 29 answers").wait_for()
         assert float(page.get_attribute(".curve", "data-score")) > first
         assert page.inner_text("#done-text").startswith("30 of 120")
 
@@ -145,7 +141,7 @@ def test_labelling_by_mouse(server, page, project):
     page.click("[data-label=NAME]")
     number = sentence_number(page)
     page.click("#accept")
-    page.wait_for_function("() => document.getElementById('status').textContent === 'Saved'")
+    page.locator("#status", has_text="Saved").wait_for()
     with Store(project[0], exclusive=False) as store:
         (answer,) = store.answers()
     assert answer.sentence == number
@@ -164,15 +160,15 @@ def test_keys_that_change_skip_and_undo(server, page):
     assert page.locator("#sentence .unsure").count() == 0
     assert page.evaluate(SHOWN_SPANS) == [[0, 0, "QTY"]]
     page.keyboard.press("Enter")
-    page.wait_for_function("() => document.getElementById('status').textContent === 'Saved'")
+    page.locator("#status", has_text="Saved").wait_for()
     other = sentence_number(page)
     assert other != number
     page.keyboard.press("u")
-    page.wait_for_function("() => document.getElementById('status').textContent.startsWith('Und')")
+    page.locator("#status", has_text="Und").wait_for()
     assert sentence_number(page) == number
     assert page.evaluate(SHOWN_SPANS) == [[0, 0, "QTY"]]
     page.keyboard.press("s")
-    page.wait_for_function("() => document.getElementById('status').textContent === 'Skipped'")
+    page.locator("#status", has_text="Skipped").wait_for()
     assert sentence_number(page) == other
     page.keyboard.press("?")
     assert page.is_visible("#help")
@@ -208,7 +204,7 @@ def test_review_search_and_project(server, page, project):
     page.locator("#label-list li", has_text="EXTRA").wait_for()
     page.fill("#import-text", "3 cups sugar\n2 eggs")
     page.click("#import-form button")
-    page.wait_for_function("() => document.getElementById('import-state').textContent !== ''")
+    page.locator("#import-state", has_text=re.compile(".")).wait_for()
     assert "2 sentences added" in page.inner_text("#import-state")
     page.keyboard.press("Escape")
     page.locator("[data-label=EXTRA]").wait_for()
@@ -224,12 +220,12 @@ def test_a_new_project_begins_with_labels_and_texts(page, tmp_path):
         page.locator("#label-list li", has_text="PER").wait_for()
         page.fill("#import-text", "Ann saw Rome.\nשלום עולם\n北京 很 大")
         page.click("#import-form button")
-        page.wait_for_function("() => document.getElementById('import-state').textContent !== ''")
+        page.locator("#import-state", has_text=re.compile(".")).wait_for()
         page.click("[data-view=label]")
         page.wait_for_selector("#sentence .token")
         page.keyboard.press("1")
         page.keyboard.press("Enter")
-        page.wait_for_function("() => document.getElementById('status').textContent === 'Saved'")
+        page.locator("#status", has_text="Saved").wait_for()
     finally:
         page.close()  # before the server, which it asks whether training has ended
         server.end()

@@ -100,8 +100,7 @@ def test_documentation(page, server):
     page.wait_for_selector("#tag")
     page.fill("#tag textarea", '{"tokens": ["Rome"]}')
     page.click("#tag button")
-    page.wait_for_selector("#tag pre:visible")
-    page.wait_for_function("document.querySelector('#tag pre').textContent.includes('B-LOC')")
+    page.locator("#tag pre", has_text="B-LOC").wait_for()
 
 
 @pytest.mark.parametrize("dark", [False, True])
