@@ -1,7 +1,7 @@
 """A browser for the tests of pages: the Chromium of the system, driven by Playwright.
 
-Tests wait for locators, not by ``wait_for_function``: the policy of the pages forbids it to evaluate
-its text again where the first try is not true yet.
+Tests wait for locators, not by ``wait_for_function``: the policy of the pages forbids it to
+evaluate its text again where the first try is not true yet.
 """
 
 from __future__ import annotations
