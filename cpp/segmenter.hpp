@@ -208,8 +208,8 @@ class Segmenter {
       int64_t next[4] = {impossible, impossible, impossible, impossible};
       uint8_t choice = 0;
       for (int r = 0; r < Roles; ++r) {
-        s[2 * r] += extra.score[r];
-        s[2 * r + 1] += extra.score[r];
+        s[2 * r] = saturated_sum(s[2 * r], extra.score[r]);
+        s[2 * r + 1] = saturated_sum(s[2 * r + 1], extra.score[r]);
         const int64_t a = delta[before[r][0]] + s[2 * r], b = delta[before[r][1]] + s[2 * r + 1];
         choice |= uint8_t(b > a) << r;
         if (!(extra.ruled_out >> r & 1)) next[r] = std::max(a, b);
@@ -218,6 +218,12 @@ class Segmenter {
       choices_[t] = choice;
       if (keep_scores_) kept_.ruled_out[t] = extra.ruled_out;
     }
+  }
+
+  // The sum of two scores, or the nearest there is: those of a damaged file may be of any size.
+  static int32_t saturated_sum(int32_t a, int32_t b) {
+    using Limits = std::numeric_limits<int32_t>;
+    return int32_t(std::clamp<int64_t>(int64_t{a} + b, Limits::min(), Limits::max()));
   }
 
   void mark_starts(int role, uint8_t* starts) const {
