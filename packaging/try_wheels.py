@@ -16,7 +16,7 @@ import tempfile
 import time
 from pathlib import Path
 
-ENGLISH = "The quick brown fox jumps over the lazy dog."
+ENGLISH = "Could you send us the report by Friday?"
 CHINESE = "我们喜欢在公园里喝茶。"
 IMPORT = "import time; t = time.perf_counter(); import adaptag; print(time.perf_counter() - t)"
 
