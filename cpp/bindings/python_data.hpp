@@ -15,11 +15,19 @@ inline bool is_string(nb::handle object) {
   return PyUnicode_CheckExact(object.ptr()) || PyUnicode_Check(object.ptr());
 }
 
+// Whether an object is an array without dimensions, which only says that it can be iterated.
+inline bool has_no_dimensions(nb::handle object) {
+  const nb::object n = nb::getattr(object, "ndim", nb::none());
+  return PyLong_CheckExact(n.ptr()) && !PyObject_IsTrue(n.ptr());
+}
+
 // Whether an object is iterated in its own order: not a string, a dictionary or a set.
 inline bool is_list_like(nb::handle object) {
   PyObject* const p = object.ptr();
+  if (PyList_CheckExact(p) || PyTuple_CheckExact(p)) return true;
   if (is_string(object) || PyBytes_Check(p) || PyDict_Check(p) || PyAnySet_Check(p)) return false;
-  return PyType_GetSlot(Py_TYPE(p), Py_tp_iter) || PySequence_Check(p);
+  if (!PyType_GetSlot(Py_TYPE(p), Py_tp_iter) && !PySequence_Check(p)) return false;
+  return !has_no_dimensions(object);
 }
 
 // Calls f(item) for the items of an iterable; those of a list or tuple without an iterator. f must

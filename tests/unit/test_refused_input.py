@@ -28,6 +28,7 @@ TOKENS = [
     (None, " is None; allowed: a string, or a tuple of strings, one per column"),
     (7, " is the int 7; allowed: a string"),
     (b"the", " is the bytes b'the'; allowed: a string"),
+    (np.array(7), " is the ndarray array(7); allowed: a string"),
     (("the", 7), ": a column is the int 7; allowed: a string"),
     ({"w": "a" * 100}, " is the dict {'w': 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa…; allowed"),
 ]
