@@ -92,7 +92,7 @@ class ItemReader {
     } else if (PyMapping_Check(item.ptr()) && nb::hasattr(item, "items")) {
       for (nb::handle pair : item.attr("items")())
         read_pair(nb::object(pair[0]), nb::object(pair[1]), prefix, depth);
-    } else if (nb::isinstance<nb::iterable>(item)) {
+    } else if (nb::isinstance<nb::iterable>(item) && !has_no_dimensions(item)) {
       for (nb::handle part : item) read_part(part, prefix);
     } else {
       refuse("neither a dictionary nor a collection of strings");

@@ -6,8 +6,9 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
-from adaptag.corpus.data import as_list, corpus_of, format_of, is_text
+from adaptag.corpus.data import corpus_of, format_of, is_text
 from adaptag.corpus.label_files import convert_sequences
+from adaptag.corpus.lists import as_list
 from adaptag.corpus.span_files import LabelledTokens, records_of_data
 from adaptag.corpus.tokenizers import DEFAULT, tokenizer_name, tokenizer_of
 from adaptag.dataset.encoded import Dataset

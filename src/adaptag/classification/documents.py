@@ -9,9 +9,10 @@ import numpy as np
 
 from adaptag.classification.settings import DocumentFeatures
 from adaptag.corpus.attributes import AttributeCorpus
-from adaptag.corpus.data import CLASSIFICATION, as_list, corpus_of
+from adaptag.corpus.data import CLASSIFICATION, corpus_of
 from adaptag.corpus.documents import Documents, read_parts
 from adaptag.corpus.labels import warn_of_unknown_labels
+from adaptag.corpus.lists import as_list
 from adaptag.corpus.settings import DocumentFormat
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.model import Model

@@ -7,12 +7,13 @@ is of the wrong type is refused with what was found and what is allowed.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from adaptag.corpus.attributes import AttributeCorpus
 from adaptag.corpus.columns import ColumnCorpus, ColumnFormat
 from adaptag.corpus.documents import Documents
+from adaptag.corpus.lists import as_list, is_iterable
 from adaptag.corpus.segmented import SegmentedCorpus
 from adaptag.corpus.tables import TAGS, is_table, sentences_and_labels
 from adaptag.errors import CorpusError, ParameterError, counted, described
@@ -29,12 +30,9 @@ __all__ = [
     "CLASSIFICATION",
     "SEGMENTATION",
     "TAGGING",
-    "as_list",
     "corpus_of",
     "format_of",
-    "is_iterable",
     "is_text",
-    "label_lists",
 ]
 
 TAGGING = "tagging"
@@ -133,38 +131,6 @@ def format_of(source: Source) -> str | None:
     if suffix in COMPRESSED:
         suffix = os.path.splitext(name)[1]  # noqa: PTH122
     return ENDINGS.get(suffix) or ("brat" if os.path.isdir(source) else None)  # noqa: PTH112
-
-
-def as_list(data: Any, name: str, allowed: str = "a list") -> list[Any]:
-    """Return a collection as a list, or raise if it is not one; ``name`` says what it is."""
-    refused = isinstance(data, (str, bytes, Mapping)) or hasattr(data, "tocsr")
-    if refused or not is_iterable(data):
-        kind = "a sparse matrix" if hasattr(data, "tocsr") else described(data)
-        raise CorpusError(f"{name} is {kind}; allowed: {allowed}")
-    return data if isinstance(data, list) else list(data)
-
-
-def label_lists(data: Any, name: str, item: str = "sentence") -> list[list[Any]]:
-    """Return the labels of each sentence as a list, or raise if they are not in collections.
-
-    Args:
-        data: The labels of each sentence. Those of one sentence have an order: they are no set.
-        name: What they are.
-        item: What a sentence is called.
-    """
-    allowed = "a list of labels"
-    lists = []
-    for number, labels in enumerate(as_list(data, name, f"a list of {item}s, each {allowed}"), 1):
-        place = f"{name}, {item} {number}"
-        if isinstance(labels, Set):
-            raise CorpusError(f"{place} is {described(labels)}; allowed: {allowed}")
-        lists.append(as_list(labels, place, allowed))
-    return lists
-
-
-def is_iterable(data: Any) -> bool:
-    """Whether data can be iterated over: arrays without dimensions only say so."""
-    return isinstance(data, Iterable) and getattr(data, "ndim", 1) != 0
 
 
 def _read(

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag.corpus.chunks import ChunkScheme
-from adaptag.corpus.data import label_lists
 from adaptag.corpus.labels import number_sequences
+from adaptag.corpus.lists import label_lists
 from adaptag.corpus.schemes import LabelConversion
 from adaptag.errors import CorpusError, ParameterError, counted
 from adaptag.settings import AUTO

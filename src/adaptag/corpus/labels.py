@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
 from dataclasses import dataclass
 from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from adaptag.corpus.lists import is_iterable
 from adaptag.corpus.offsets import items_of
 from adaptag.errors import CorpusError, CorpusWarning, counted, described
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from numpy.typing import NDArray
 
@@ -141,7 +141,7 @@ def number_sequences(
     n = 0
     for n, sequence in enumerate(sequences, 1):
         before = len(ids)
-        if isinstance(sequence, str) or not isinstance(sequence, Iterable):
+        if isinstance(sequence, str) or not is_iterable(sequence):
             raise CorpusError(
                 f"labels of sentence {n}: {described(sequence)}; allowed: a list of labels"
             )

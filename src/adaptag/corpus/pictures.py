@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from adaptag.corpus.data import as_list, is_text
+from adaptag.corpus.data import is_text
+from adaptag.corpus.lists import as_list
 from adaptag.corpus.tagged_texts import texts_of_data
 from adaptag.rendering import THRESHOLD
 from adaptag.rendering.html import html_page

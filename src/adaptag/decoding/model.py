@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from adaptag.corpus.chunks import ChunkScheme
-from adaptag.corpus.data import as_list, corpus_of
+from adaptag.corpus.data import corpus_of
+from adaptag.corpus.lists import as_list
 from adaptag.corpus.settings import SCHEMES
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.calibration import best_temperature, measure_calibration

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag._native import core
-from adaptag.corpus.data import as_list, corpus_of, is_iterable
+from adaptag.corpus.data import corpus_of
+from adaptag.corpus.lists import as_list, is_iterable
 from adaptag.decoding.decoder import ChainDecoder, Segment, checked_n, raises_corpus_errors
 from adaptag.decoding.options import DecodingOptions
 from adaptag.errors import CorpusError, ParameterError, counted, described, unknown

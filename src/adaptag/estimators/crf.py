@@ -19,8 +19,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from adaptag.corpus.data import as_list, corpus_of
+from adaptag.corpus.data import corpus_of
 from adaptag.corpus.labels import NO_LABEL
+from adaptag.corpus.lists import as_list
 from adaptag.corpus.transitions import SEEN
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.options import DecodingOptions

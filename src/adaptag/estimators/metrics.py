@@ -17,7 +17,7 @@ except ImportError:
 
 from sklearn import metrics
 
-from adaptag.corpus.data import label_lists
+from adaptag.corpus.lists import label_lists
 from adaptag.errors import AdaptagError
 from adaptag.estimators.weights import checked_weights
 from adaptag.evaluation import evaluate_sequences

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from adaptag.corpus.data import as_list
 from adaptag.corpus.labels import NO_LABEL
+from adaptag.corpus.lists import as_list
 from adaptag.errors import CorpusError, ParameterError, unknown
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag.corpus.chunks import ChunkScheme
-from adaptag.corpus.data import label_lists
+from adaptag.corpus.lists import label_lists
 from adaptag.errors import AdaptagError, CorpusError, ParameterError, described, unknown
 from adaptag.rendering.tables import Shown
 from adaptag.settings import AUTO

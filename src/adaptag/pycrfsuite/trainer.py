@@ -12,7 +12,7 @@ import numpy as np
 
 from adaptag._native import core
 from adaptag.corpus.attributes import AttributeCorpus
-from adaptag.corpus.data import is_iterable
+from adaptag.corpus.lists import is_iterable
 from adaptag.corpus.settings import AS_IS
 from adaptag.dataset.encoded import Dataset
 from adaptag.decoding.tagging_job import tagging_job

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag.corpus.columns import ColumnFormat
-from adaptag.corpus.data import as_list
+from adaptag.corpus.lists import as_list
 from adaptag.dataset.encoded import Examples
 from adaptag.dataset.shards import merge_summaries
 from adaptag.decoding.label_plan import LabelPlan

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from adaptag._native import core
-from adaptag.corpus.data import SEGMENTATION, as_list, corpus_of
+from adaptag.corpus.data import SEGMENTATION, corpus_of
+from adaptag.corpus.lists import as_list
 from adaptag.errors import CorpusError
 from adaptag.evaluation.segmentation import SegmentationScore, evaluate_segmentation
 from adaptag.parallel import threads_for

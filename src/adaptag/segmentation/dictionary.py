@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from adaptag._native import core
-from adaptag.corpus.data import as_list
+from adaptag.corpus.lists import as_list
 from adaptag.errors import CorpusError, ParameterError, described
 from adaptag.segmentation.dictionary_files import AUTO, jieba_advice, read_dictionary
 

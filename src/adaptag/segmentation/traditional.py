@@ -12,7 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from adaptag.corpus.data import as_list
+from adaptag.corpus.lists import as_list
 from adaptag.corpus.text import TextPart
 from adaptag.errors import CorpusError, ParameterError
 from adaptag.segmentation.cutter import TEXTS, Cutter

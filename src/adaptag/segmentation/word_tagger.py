@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
-from adaptag.corpus.data import as_list
+from adaptag.corpus.lists import as_list
 from adaptag.segmentation.cutter import TEXTS
 
 if TYPE_CHECKING:
