@@ -152,6 +152,7 @@ def test_cutoff_and_rich_edges():
         (X, [["A"], *Y[1:]], "sentence 1: 1 label for 2 tokens"),
         (X, [["A", 1], *Y[1:]], "labels of sentence 1: the int 1; allowed: a string, or None"),
         (X, ["AB", *Y[1:]], "labels of sentence 1: the string 'AB'; allowed: a list of labels"),
+        (X, [np.array("A"), *Y[1:]], "labels of sentence 1: the ndarray array"),
         (X, [0, 1, 2], "labels of sentence 1: the int 0; allowed: a list of labels"),
         (X, None, "requires y to be passed, but the target y is None"),
         (X, "ABC", "y is the string 'ABC'; allowed: a list of sequences"),

@@ -111,6 +111,7 @@ def test_names_are_kept_once():
         ([1], "sequence 2, item 1: a collection with something that is no string"),
         (["a", ["b"]], "sequence 2, item 1: a collection with something that is no string"),
         (5, "sequence 2, item 1: neither a dictionary nor a collection"),
+        (np.array(5), "sequence 2, item 1: neither a dictionary nor a collection"),
         ({"a": 1j}, "sequence 2, item 1, a: a value that is no number"),
     ],
 )
